@@ -21,21 +21,20 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// How many items a page of a list has: unless told otherwise, and of the messages of a conversation or the steps of a
-// run.
+// The page sizes of lists: the default, and that of a conversation's messages and a run's steps.
 const (
 	defaultLimit = 20
 	maxLimit     = 100
 )
 
-// asJSON is the value of as that means the answer document.
+// asJSON is the value of as for the answer document.
 const asJSON = "json"
 
 func showListedCall(r *httpx.Request, c **store.Call) answerBody {
 	return showCall(*c, documentOptions(r))
 }
 
-// answer shows one answer, as soon as it was captured.
+// answer returns one answer, available as soon as it is captured.
 func (a *API) answer(w *httpx.Reply, r *httpx.Request) error {
 	form, err := formOf(r)
 	if err != nil {
@@ -58,7 +57,7 @@ func (a *API) answer(w *httpx.Reply, r *httpx.Request) error {
 	return err
 }
 
-// findCall returns the answer with the {id} of the path, as soon as it was captured.
+// findCall returns the answer with the {id} of the path, available as soon as it is captured.
 func (a *API) findCall(r *httpx.Request) (*store.Call, error) {
 	id, err := r.PathID()
 	if err != nil {
@@ -69,7 +68,7 @@ func (a *API) findCall(r *httpx.Request) (*store.Call, error) {
 	return a.reader.Call(ctx, r.Who.Tenant, id)
 }
 
-// deleteAnswer removes an answer with what was derived from it.
+// deleteAnswer deletes an answer and everything derived from it.
 func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
 	id, err := r.PathID()
 	if err != nil {
@@ -77,12 +76,12 @@ func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
-	a.reader.CatchUp(ctx) // what is not stored yet could not be deleted
-	// Asked before the store: while that is being deleted from, the answer may get there.
+	a.reader.CatchUp(ctx) // it can only be deleted once it is stored
+	// Must come before the deletion, during which the answer may reach the store.
 	_, early := a.reader.Captured(r.Who.Tenant, id)
 	err = a.store.Delete(ctx, r.Who.Tenant, id)
 	if early && errors.Is(err, store.ErrNotFound) {
-		return gateway.Unavailable("the answer is not in the store yet, and could not be deleted from it")
+		return gateway.Unavailable("the answer is not in the store yet and could not be deleted")
 	}
 	if err == nil {
 		w.WriteHeader(http.StatusNoContent)
@@ -90,26 +89,27 @@ func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
 	return httpx.StoreError("delete an answer", err)
 }
 
-// documentOptions returns how answer documents are wanted. The unit is empty if it is not said.
+// documentOptions returns the document options that a request gives. Unit is empty by default.
 func documentOptions(r *httpx.Request) ibid.DocumentOptions {
 	return ibid.DocumentOptions{Unit: ibid.Unit(r.Params.Get("unit")), Style: ibid.Style(r.Params.Get("style"))}
 }
 
-// formOf returns what an answer is wanted as. What only changes JSON is refused for other forms.
+// formOf returns the form in which a request wants an answer. Options that only affect JSON are refused with other
+// forms.
 func formOf(r *httpx.Request) (string, error) {
 	form := r.Params.Get("as")
 	switch {
 	case form == asJSON:
 	case r.Params.Has("style"):
-		return "", httpx.BadRequest("style: it belongs to as=json", "leave out one of them")
+		return "", httpx.BadRequest("style: only works with as=json", "remove one of them")
 	case r.Params.Has("unit") && form != string(export.OpenAI) && form != string(export.LangChain):
 		return "", httpx.BadRequest(
-			"unit: it belongs to as=json, and to as=openai and as=langchain", "leave out one of them")
+			"unit: only works with as=json, as=openai and as=langchain", "remove one of them")
 	}
 	return form, nil
 }
 
-// answerBody is a stored answer as JSON: its document, and how it came to be.
+// answerBody is a stored answer as JSON: its document, and the call that produced it.
 type answerBody struct {
 	*ibid.Document
 
@@ -119,9 +119,9 @@ type answerBody struct {
 // callBody is a call as JSON.
 type callBody struct {
 	Run          *string         `json:"run"`
-	Step         *int            `json:"step"` // null: it is not stored yet
+	Step         *int            `json:"step"` // null until it is stored
 	Tool         *string         `json:"tool"`
-	After        []int           `json:"after"` // null: not said
+	After        []int           `json:"after"` // null if unknown
 	Conversation *string         `json:"conversation"`
 	Agent        *string         `json:"agent"`
 	Upstream     string          `json:"upstream"`
@@ -133,7 +133,7 @@ type callBody struct {
 	Prompt       []store.Message `json:"prompt"`
 }
 
-// showCall returns a call as it is shown. The numbering of opts, if any, may grow.
+// showCall returns a call as JSON. It may add to the numbering of opts.
 func showCall(c *store.Call, opts ibid.DocumentOptions) answerBody {
 	opts.AnswerID = c.AnswerID
 	return answerBody{
@@ -159,7 +159,7 @@ func showCall(c *store.Call, opts ibid.DocumentOptions) answerBody {
 // milliseconds returns d in milliseconds, to the microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// MediaType returns the media type of an answer in a form of the parameter as.
+// MediaType returns the media type of an answer in a form, a value of the parameter as.
 func MediaType(form string) string {
 	switch ibid.Style(form) {
 	case ibid.StyleMarkdown, ibid.StyleFootnotes:
@@ -171,12 +171,12 @@ func MediaType(form string) string {
 	case ibid.StyleLaTeX:
 		return "text/x-tex; charset=utf-8"
 	}
-	return cmp.Or(biblio.Format(form).MediaType(), "application/json") // an export is JSON, too
+	return cmp.Or(biblio.Format(form).MediaType(), "application/json") // exports are JSON, too
 }
 
-// RenderAnswer writes an answer in a form that is not its document: the text with its citations and the list of
-// sources, a bibliography of what it cites, or the shape of another program. With a nil numbering, which is of the text
-// alone, sources are numbered from 1.
+// RenderAnswer writes an answer in a form other than its document: the text with its citations and list of sources, a
+// bibliography of the cited sources, or another program's format. The numbering applies to the text only; if it is nil,
+// sources are numbered from 1.
 func RenderAnswer(a *ibid.Answer, form string, numbering *ibid.Numbering, opts *export.Options) ([]byte, error) {
 	var b bytes.Buffer
 	if f := biblio.Format(form); slices.Contains(biblio.Formats(), f) {
@@ -201,8 +201,7 @@ func RenderAnswer(a *ibid.Answer, form string, numbering *ibid.Numbering, opts *
 	return b.Bytes(), nil
 }
 
-// checkedAt returns when a source was read again last, where that is later than when it was retrieved; else the zero
-// time.
+// checkedAt returns when a source was last fetched again, or the zero time if it was not since it was retrieved.
 func checkedAt(a *ibid.Answer, s *ibid.Source) time.Time {
 	last := s.RetrievedAt
 	for c := range citationsOf(a, s) {
@@ -216,8 +215,8 @@ func checkedAt(a *ibid.Answer, s *ibid.Source) time.Time {
 	return last
 }
 
-// sourceNote returns what whoever reads an answer elsewhere must know of a source: when it was read, and what came of
-// reading it again, where that is no good.
+// sourceNote returns the note on a source for readers of an exported answer: when it was fetched, and any problem found
+// when it was fetched again.
 func sourceNote(a *ibid.Answer, s *ibid.Source) string {
 	var said []string
 	read := s.RetrievedAt
@@ -229,7 +228,7 @@ func sourceNote(a *ibid.Answer, s *ibid.Source) string {
 	}
 	var warnings []string
 	for c := range citationsOf(a, s) {
-		const doubtful = "doubtful: what is cited of it does not support the answer"
+		const doubtful = "doubtful: the cited passage does not support the answer"
 		isDoubtful := c.Support != nil && slices.Contains(
 			[]support.Label{support.Unsupported, support.Contradicted}, support.Label(c.Support.Label))
 		if isDoubtful && !slices.Contains(warnings, doubtful) {
@@ -260,7 +259,7 @@ func citationsOf(a *ibid.Answer, s *ibid.Source) iter.Seq[*ibid.Citation] {
 	}
 }
 
-// sourceBody says that an answer has a source, as JSON.
+// sourceBody is one use of a source by an answer as JSON.
 type sourceBody struct {
 	Key          string               `json:"key"`
 	URL          *string              `json:"url"`
@@ -277,11 +276,11 @@ type sourceCitationBody struct {
 	Quote     *string `json:"quote"`
 }
 
-// sources lists which answers used a source.
+// sources lists the answers that used a source.
 func (a *API) sources(ctx context.Context, r *httpx.Request) (*store.Page[store.SourceUse], error) {
 	p := r.Params
 	if !p.Has("url") && !p.Has("id") {
-		return nil, httpx.BadRequest("neither url nor id says which source", "/v1/sources?url=https://…")
+		return nil, httpx.BadRequest("url or id is required", "/v1/sources?url=https://…")
 	}
 	return a.store.Sources(ctx, r.Who.Tenant, &store.SourceQuery{
 		URL: p.Get("url"), ID: p.Get("id"), Cursor: p.Get("cursor"), Limit: p.Int("limit"),

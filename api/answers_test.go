@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// talk puts a conversation of three calls, in one run of two steps and one of its own.
+// talk stores a conversation of three calls: two steps of one run, and a run of its own.
 func talk(t *testing.T, n *node) {
 	t.Helper()
 	question, answer := store.Message{Role: "user", Text: "Do herons build?"}, store.Message{Role: "assistant", Text: "…"}
@@ -81,7 +81,7 @@ func TestAnswerForms(t *testing.T) {
 	}
 }
 
-// Pages hold everything, once each, newest first; filters hold through all of them.
+// Pages contain everything exactly once, newest first, and filters apply to all of them.
 func TestPages(t *testing.T) {
 	n := newNode(t, nil)
 	var want []string

@@ -23,56 +23,56 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// Options are what an API works with.
+// Options configure an API.
 type Options struct {
-	Store   *store.Store     // needed
-	Guard   *gateway.Guard   // needed
-	Gateway *gateway.Gateway // what it captured and did not store yet is found too; nil: there is none
-	Bus     *bus.Bus         // needed
-	Logger  *slog.Logger     // nil: nothing is logged
-	// Metrics is what /metrics shows, and where the API's own metrics are registered. Nil: there is no /metrics.
+	Store   *store.Store     // required
+	Guard   *gateway.Guard   // required
+	Gateway *gateway.Gateway // to find captured answers that are not stored yet; nil if there is none
+	Bus     *bus.Bus         // required
+	Logger  *slog.Logger     // nil disables logging
+	// Metrics is what /metrics serves, and where the API registers its own metrics. Nil disables both.
 	Metrics *prometheus.Registry
-	Version string // of the program, for the index
-	// Strategies are those by which a summary can be linked; a run's own is found here by its name.
+	Version string // of the program, shown in the index
+	// Strategies are the strategies that can link a summary, including the runs' own.
 	Strategies []experiment.Strategy
-	// Choose returns the strategy of a run that is recorded, as it does of one whose calls are captured; nil: it has
-	// none.
+	// Choose returns the strategy of a recorded run; the same function should serve captured calls. Nil means no
+	// strategy.
 	Choose func(run string) *experiment.Strategy
-	// Pending returns the calls of a conversation that are being answered, with their prompts and without answers,
-	// oldest first; nil: nobody knows of any.
+	// Pending returns the unfinished calls of a conversation, with prompts but without answers, oldest first. Nil means
+	// there are none.
 	Pending func(tenant, conversation string) []*store.Call
-	// Crowded says why new clients wait to connect; nil: none ever do.
+	// Crowded returns the reason why new clients wait to connect, or nil. It may be nil itself.
 	Crowded func() error
-	// Publisher serves what is published, and Store keeps its manifests. Nil: nothing is published.
+	// Publisher serves published data, from manifests in Store. Nil disables publishing.
 	Publisher *manifest.Publisher
-	// Verifier returns a new verifier for what a tenant asks; it is changed to what the request says, and closed. Nil:
-	// nothing is verified.
+	// Verifier returns a new verifier for a tenant, which the API configures from the request, and closes. Nil disables
+	// verification.
 	Verifier func(tenant string) *verify.Verifier
 }
 
-// API answers everything but calls to providers. Its methods may be called at the same time.
+// API serves every endpoint but the providers'. It is safe for concurrent use.
 type API struct {
 	o         Options
 	store     *store.Store
 	logger    *slog.Logger
-	publisher *manifest.Publisher // nil: nothing is published
-	public    http.Handler        // the publisher's; nil likewise
+	publisher *manifest.Publisher // nil disables publishing
+	public    http.Handler        // the publisher's handler; nil if publisher is
 	mux       *httpx.Mux
 	reader    httpx.Reader
-	bodies    *httpx.Bodies       // that are being decoded, recorded and verified
-	listeners httpx.Quota         // event streams
-	summaries *httpx.Runs         // that summaries are being made of
-	flights   flights             // of these summaries
-	verifying *semaphore.Weighted // of the verifications that are being made
-	verifiers httpx.Quota         // and of each tenant's
-	closing   context.Context     // what Close ends
+	bodies    *httpx.Bodies       // memory for request bodies
+	listeners httpx.Quota         // open event streams per tenant
+	summaries *httpx.Runs         // memory for runs being summarised
+	flights   flights             // summaries in progress
+	verifying *semaphore.Weighted // limits verifications of all tenants
+	verifiers httpx.Quota         // and those of each
+	closing   context.Context     // ends on Close
 	close     context.CancelFunc
 }
 
 // New returns the API.
 func New(o *Options) (*API, error) {
 	if o == nil || o.Store == nil || o.Guard == nil || o.Bus == nil {
-		return nil, errors.New("make the API: it needs a store, a guard and a bus")
+		return nil, errors.New("create the API: a store, a guard and a bus are required")
 	}
 	a := &API{
 		o: *o, store: o.Store, logger: o.Logger,
@@ -88,7 +88,7 @@ func New(o *Options) (*API, error) {
 	a.reader = httpx.Reader{Store: o.Store, Gateway: o.Gateway, Logger: a.logger}
 	if p := o.Publisher; p != nil && p.Level > 0 {
 		if err := p.Check(); err != nil {
-			return nil, fmt.Errorf("make the API: %w", err)
+			return nil, fmt.Errorf("create the API: %w", err)
 		}
 		a.publisher, a.public = p, p.Handler()
 	}
@@ -100,30 +100,29 @@ func New(o *Options) (*API, error) {
 	a.mux = httpx.NewMux(a.routes(), &httpx.Options{
 		Guard: o.Guard, Logger: a.logger, Count: count,
 		NotFound: gateway.NewProblem(gateway.CodeNotFound, "there is no such path",
-			"GET /v1 lists what there is; providers are called by their name: /openai/v1/responses"),
+			"GET /v1 lists the endpoints; call a provider by its name: /openai/v1/responses"),
 	})
 	return a, nil
 }
 
-// Close ends the event streams, which would hold up a server that shuts down: hand it to
-// http.Server.RegisterOnShutdown. New streams end at once; everything else goes on.
+// Close ends the open event streams, which would delay a server's shutdown: pass it to http.Server.RegisterOnShutdown.
+// New streams end at once; everything else keeps working.
 func (a *API) Close() { a.close() }
 
-// ServeHTTP answers the paths of docs/http.md but the providers'. Other paths get a 404.
+// ServeHTTP serves the paths of docs/http.md except the providers'. Other paths are a 404.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
-// checkTime bounds how long readiness waits for each check.
+// checkTime bounds each readiness check.
 const checkTime = 2 * time.Second
 
-// readiness is the answer to the question whether a gateway is ready.
+// readiness is the response of GET /readyz.
 type readiness struct {
-	Status string            `json:"status"` // ready, degraded, not ready
+	Status string            `json:"status"` // ready, degraded or not ready
 	Checks map[string]string `json:"checks"`
 }
 
-// ready says whether calls can be captured now, which is what a gateway is ready for. A store or a bus that is away is
-// told and changes nothing: calls succeed, and what they answered waits in the journal. A load balancer that took the
-// gateway out for it would make an outage of it.
+// ready reports whether calls can be captured. An unavailable store or bus only degrades the status: calls succeed, and
+// their answers wait in the journal. If a load balancer removed the gateway for that, it would turn it into an outage.
 func (a *API) ready(w *httpx.Reply, r *httpx.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTime)
 	defer cancel()
@@ -132,9 +131,9 @@ func (a *API) ready(w *httpx.Reply, r *httpx.Request) error {
 		body.Checks[name] = "ok"
 		if err != nil {
 			body.Status, body.Checks[name] = "degraded", bad
-			// The error may name hosts and files, and whoever asks has shown no token.
+			// The error may name hosts and files, and the caller has not shown a token.
 			a.logger.LogAttrs(
-				ctx, slog.LevelWarn, "not all is well", slog.String("check", name), slog.Any("error", err),
+				ctx, slog.LevelWarn, "readiness check failed", slog.String("check", name), slog.Any("error", err),
 			)
 		}
 		return err == nil
@@ -145,10 +144,10 @@ func (a *API) ready(w *httpx.Reply, r *httpx.Request) error {
 		bad = "its file was deleted, replaced or damaged; answers wait in the journal, and the log says how to recover"
 	}
 	check("store", stored, bad)
-	check("bus", a.o.Bus.Healthy(), "it reaches no other node; live events are late")
+	check("bus", a.o.Bus.Healthy(), "it reaches no other node; live events are delayed")
 	if a.o.Crowded != nil {
 		if err := a.o.Crowded(); err != nil {
-			check("connections", err, "all are taken; new clients wait")
+			check("connections", err, "all are in use; new clients wait")
 		}
 	}
 	if a.o.Gateway != nil && !check("journal", a.o.Gateway.Ready(), "answers cannot be captured") {
@@ -158,16 +157,17 @@ func (a *API) ready(w *httpx.Reply, r *httpx.Request) error {
 	return w.JSON(status, body)
 }
 
-// showMetrics shows metrics as Prometheus reads them.
+// showMetrics serves the metrics in the Prometheus text format.
 func (a *API) showMetrics(w *httpx.Reply, r *httpx.Request) error {
 	if a.o.Metrics == nil {
-		return gateway.NewProblem(gateway.CodeNotFound, "there are no metrics", "")
+		return gateway.NewProblem(gateway.CodeNotFound, "metrics are disabled", "")
 	}
 	promhttp.HandlerFor(a.o.Metrics, promhttp.HandlerOpts{}).ServeHTTP(w, r.Request)
 	return nil
 }
 
-// registerMetrics registers the API's own metrics, and returns what counts a request; nil: nothing does.
+// registerMetrics registers the API's own metrics and returns the function that counts a request, nil if metrics are
+// disabled.
 func (a *API) registerMetrics() (count func(route, method string, status int), err error) {
 	if a.o.Metrics == nil {
 		return nil, nil
@@ -176,7 +176,7 @@ func (a *API) registerMetrics() (count func(route, method string, status int), e
 		Name: "ibid_api_requests_total", Help: "Requests of the API, by route, method and status.",
 	}, []string{"route", "method", "status"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "ibid_api_event_streams", Help: "Event streams of runs that are open now.",
+		Name: "ibid_api_event_streams", Help: "Open event streams of runs.",
 	}, func() float64 { return float64(a.listeners.Total()) })
 	for _, c := range []prometheus.Collector{requests, open} {
 		if err := a.o.Metrics.Register(c); err != nil {
@@ -185,7 +185,7 @@ func (a *API) registerMetrics() (count func(route, method string, status int), e
 	}
 	return func(route, method string, status int) {
 		if !slices.Contains([]string{"GET", "HEAD", "POST", "DELETE", "OPTIONS"}, method) {
-			method = "other" // clients may make them up
+			method = "other" // bounds the label's values
 		}
 		requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
 	}, nil
@@ -195,31 +195,31 @@ func (a *API) registerMetrics() (count func(route, method string, status int), e
 func (a *API) index(w *httpx.Reply, _ *httpx.Request) error {
 	text := fmt.Sprintf(`ibid %s
 
-Put a provider's name before its own path, and use its SDK as ever:
+Put a provider's name before its own path, and use its SDK as usual:
   POST /openai/v1/responses     POST /gemini/v1beta/models/…     POST /cohere/v2/chat     POST /anthropic/v1/messages
 
-What was answered, with citations:
+Answers, with citations:
   GET  /v1/answers              GET /v1/answers/ID               GET /v1/sources?url=
   GET  /v1/conversations        GET /v1/conversations/ID
   GET  /v1/runs                 GET /v1/runs/ID                  GET /v1/runs/ID/events
-  GET  /v1/runs/ID/summary      what each sentence of a run's answer rests on
+  GET  /v1/runs/ID/summary      the sources behind each sentence of a run's answer
   POST /v1/runs                 POST /v1/runs/ID/steps           POST /v1/runs/ID/finish
-  POST /v1/traces               the spans of an agent, by OTLP/HTTP
+  POST /v1/traces               an agent's spans, by OTLP/HTTP
   POST /v1/feedback             GET /v1/feedback
   POST /v1/decode               a provider's response in, its answer document out
   POST /v1/prompt               documents or stored sources in, the XML for a prompt out
   POST /v1/chat                 asks a provider: server-sent events, or ?stream=ui for useChat
 
-Whether it is so:
+Verification:
   POST /v1/verify               a URL, a manifest or a response in, a report out
   GET  /v1/incidents            GET /v1/answers?verification=failed
-  GET  /v1/alerts               POST /v1/alerts/ID               what the operator should look at
+  GET  /v1/alerts               POST /v1/alerts/ID               what needs attention
   GET  /v1/sources/versions?url=                                 GET /v1/copies/HASH
   GET  /v1/answers/ID/manifest  GET /v1/runs/ID/manifest
 
   GET  /                        the page                         POST /mcp: tools for agents
   GET  /healthz                 GET /readyz                      GET /metrics
-  GET  /v1/openapi.json         all of this for programs
+  GET  /v1/openapi.json         all of this as OpenAPI
 
 https://github.com/ibidhq/ibid/blob/main/docs/http.md
 `, a.o.Version)

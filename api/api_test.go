@@ -29,7 +29,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-var update = flag.Bool("update", false, "write the expectations in testdata anew")
+var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 
 // node is an API over a real store and bus, behind a server.
 type node struct {
@@ -40,11 +40,11 @@ type node struct {
 	bus    *bus.Bus
 	log    *servertest.Log
 	dir    string         // of the database and the journal
-	ending []func() error // what ends it, the last first
+	ending []func() error // functions that end it, run in reverse order
 }
 
-// openNode starts a node in a directory and ends it with the test, with options that configure changes. The server's
-// URL is known by then.
+// openNode starts a node in a directory, with options that configure changes, and ends it with the test. configure can
+// read the server's URL.
 func openNode(tb testing.TB, dir string, configure func(n *node, o *api.Options)) *node {
 	tb.Helper()
 	n := &node{Server: httptest.NewUnstartedServer(nil), log: &servertest.Log{}, dir: dir}
@@ -80,7 +80,7 @@ func openNode(tb testing.TB, dir string, configure func(n *node, o *api.Options)
 	return n
 }
 
-// newNode starts a node that is guarded so, nil: by nothing but its tokens.
+// newNode starts a node with a guard; if it is nil, tokens are the only protection.
 func newNode(tb testing.TB, guard *gateway.GuardOptions) *node {
 	tb.Helper()
 	return openNode(tb, tb.TempDir(), func(n *node, o *api.Options) {
@@ -103,7 +103,7 @@ func (n *node) start(run func(context.Context) error) {
 	})
 }
 
-// end ends a node, if it has not ended yet.
+// end ends a node unless it has ended.
 func (n *node) end(tb testing.TB) {
 	tb.Helper()
 	for _, end := range slices.Backward(n.ending) {
@@ -114,18 +114,18 @@ func (n *node) end(tb testing.TB) {
 	n.ending = nil
 }
 
-// response is what came back.
+// response is a response and its body.
 type response struct {
 	*http.Response
 
 	body string
 }
 
-// do makes a request. fields are header fields, by turns name and value; "Host" is the host.
+// do makes a request. fields are alternating names and values of header fields; "Host" sets the host.
 func (n *node) do(tb testing.TB, method, path, body string, fields ...string) *response {
 	tb.Helper()
 	r := testenv.Must(http.NewRequestWithContext(tb.Context(), method, n.URL, strings.NewReader(body)))(tb)
-	// Hostile paths must arrive as they are.
+	// Hostile paths must be sent unchanged.
 	r.URL.Opaque = path
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i] == "Host" {
@@ -146,7 +146,7 @@ func (n *node) get(tb testing.TB, path string, fields ...string) *response {
 	return n.do(tb, http.MethodGet, path, "", fields...)
 }
 
-// read gets path, which must succeed, as JSON.
+// read gets path, which must succeed, and decodes the JSON.
 func (n *node) read(tb testing.TB, path string, v any) {
 	tb.Helper()
 	res := n.get(tb, path)
@@ -161,7 +161,7 @@ func (n *node) read(tb testing.TB, path string, v any) {
 // bearer returns the header field of an access token.
 func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
-// codes are the codes of problems by their status. That of 403 is a token's, or gateway.CodeForeign.
+// codes maps statuses to problem codes. 403 may also be gateway.CodeForeign.
 var codes = map[int]string{
 	400: gateway.CodeBadRequest, 401: gateway.CodeToken, 403: gateway.CodeScope, 404: gateway.CodeNotFound,
 	405: gateway.CodeMethod, 409: gateway.CodeConflict, 413: gateway.CodeTooLarge, 415: gateway.CodeMediaType,
@@ -207,7 +207,7 @@ func golden(tb testing.TB, name, got string) {
 	testenv.Equal(tb, file, string(want), got)
 }
 
-// goldenJSON is golden for JSON, which the file has with line breaks.
+// goldenJSON is golden for JSON, which is indented in the file.
 func goldenJSON(tb testing.TB, name, got string) {
 	tb.Helper()
 	var b bytes.Buffer
@@ -267,7 +267,7 @@ func TestNewNeedsParts(t *testing.T) {
 	}
 }
 
-// Every path has its methods, and says so.
+// Every path accepts only its methods, and lists them.
 func TestMethods(t *testing.T) {
 	n := newNode(t, nil)
 	for _, test := range testenv.Table[struct {
@@ -294,7 +294,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Ids that nobody has are not found, whatever is in them.
+// Unknown ids are not found, whatever characters they contain.
 func TestHostileIDs(t *testing.T) {
 	n := newNode(t, nil)
 	n.put(t, call("ans_1", herons("https://heron.example/")))
@@ -312,7 +312,7 @@ func TestHostileIDs(t *testing.T) {
 		wantProblem(t, n.do(t, "POST", "/v1/runs/"+id+"/steps", `{"step_number": 1}`), 400)
 	}
 	if got := n.get(t, "/v1/answers/ans_1").StatusCode; got != 200 {
-		t.Errorf("the answer itself: %d", got)
+		t.Errorf("the answer: %d", got)
 	}
 }
 
@@ -321,14 +321,14 @@ func TestBadQueries(t *testing.T) {
 	wantProblem(t, n.get(t, "/v1/answers?q="+strings.Repeat("x", 20<<10)), 400)
 	res := n.get(t, "/v1/answers?talk=c")
 	if !strings.Contains(res.body, "q, source, conversation, run, verification, cursor, limit, unit, style") {
-		t.Errorf("it does not say what there is: %s", res.body)
+		t.Errorf("the parameters are not listed: %s", res.body)
 	}
 	if res := n.get(t, "/v1/conversations/c?as=xml"); !strings.Contains(res.body, "it is one of json, ui") {
-		t.Errorf("it does not say what there is: %s", res.body)
+		t.Errorf("the values are not listed: %s", res.body)
 	}
 }
 
-// What cannot be read, recorded or verified is refused with what is wrong, feedback in words that do not speak of Go.
+// Invalid input is refused with the reason. Feedback errors do not mention Go types.
 func TestRefused(t *testing.T) {
 	p := newPress(t, 0)
 	p.put(t, call("ans_1", herons("https://heron.example/")))
@@ -346,7 +346,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The log says what happened to whom, and nothing that they would not want to read there.
+// The log tells requests apart by tenant and token, and contains no secrets or content.
 func TestLog(t *testing.T) {
 	n := newNode(t, nil)
 	n.put(t, call("ans_1", herons("https://heron.example/")))

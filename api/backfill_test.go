@@ -20,16 +20,16 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// whole is a node with a gateway and what it asks again.
+// whole is a node with a gateway and its backfill.
 type whole struct {
 	*node
 
 	gateway  *gateway.Gateway
 	backfill *watch.Backfill
-	said     lines // what the backfill logs: a line for each answer, once all is done
+	said     lines // the backfill's log: one line per answer, written when it is done
 }
 
-// lines are written one at a time.
+// lines receives what a logger writes, line by line.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -37,7 +37,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// newWhole starts a node in a directory, in front of a provider of Gemini's API. Nothing of it runs in the background yet.
+// newWhole starts a node in a directory, in front of a provider with Gemini's API. Nothing runs in the background yet.
 func newWhole(t *testing.T, dir string, provider *url.URL) *whole {
 	t.Helper()
 	w := &whole{said: make(lines, 10)}
@@ -53,7 +53,8 @@ func newWhole(t *testing.T, dir string, provider *url.URL) *whole {
 	return w
 }
 
-// geminiStream and geminiBody are an answer with citations of the pages of sites, one for each sentence; with none, no citations.
+// geminiStream and geminiBody return an answer with one sentence per site, each citing a page of it; without sites,
+// there are no citations.
 func geminiStream(id, text string, sites ...string) string {
 	return "data: " + geminiBody(id, text, sites...) + "\r\n\r\n"
 }
@@ -77,19 +78,20 @@ func geminiBody(id, text string, sites ...string) string {
 	return fmt.Sprintf(`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":%q}]},"finishReason":"STOP"%s}],"modelVersion":"gemini-heron"%s}`, text, grounding, id)
 }
 
-// backfilled is what matters of a citation.
+// backfilled is what the tests compare of a citation.
 type backfilled struct {
 	Index             int
 	CitedText, Origin string
 }
 
-// A stream without citations gets them by a second call: the answer shows them, its conversation numbers them on, its run tells
-// of it, and neither needs an id of the provider's. All that survives a crash before the first answer was even stored.
+// A stream without citations gets them from a second call: they are in the answer, numbered on in its conversation, and
+// reported by its run. None of this needs an id of the provider, and it survives a crash before the first answer was
+// stored.
 func TestBackfill(t *testing.T) {
 	const herons, owls = "Herons nest in March. They feed on fish. ", "Herons nest in March. Owls hunt at night. "
 	calls := 0
 	address := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
-		calls++ // one after the other
+		calls++ // not concurrent
 		switch {
 		case !strings.Contains(r.URL.Path, ":stream"):
 			if r.Header.Get("X-Goog-Api-Key") != "key" {
@@ -104,7 +106,7 @@ func TestBackfill(t *testing.T) {
 	})
 	dir := t.TempDir()
 	before := newWhole(t, dir, address)
-	before.start(before.backfill.Run) // and no indexer: the store stays empty
+	before.start(before.backfill.Run) // without the indexer, the store stays empty
 	ask := func(prompt string) string {
 		res := before.do(t, "POST", "/gemini/v1beta/models/gemini-heron:streamGenerateContent?alt=sse",
 			`{"contents":[{"role":"user","parts":[{"text":"`+prompt+`"}]}]}`, "Ibid-Conversation", "c1", "Ibid-Run", "r1", "X-Goog-Api-Key", "key")
@@ -164,11 +166,11 @@ func TestBackfill(t *testing.T) {
 	events.wantAnswer(2, id)
 	if told := events.next(); !strings.HasPrefix(told, "id: 3\nevent: backfill\n") || !strings.Contains(told, `"answer_id":"`+id+`"`) ||
 		!strings.Contains(told, `"citations":2,"sources":3`) || !strings.Contains(told, `"step":2`) {
-		t.Errorf("the run tells %q", told)
+		t.Errorf("the run has %q", told)
 	}
 }
 
-// Where the second call fails, the answer stays as it was, and one line says so.
+// If the second call fails, the answer is unchanged, and one line is logged.
 func TestBackfillFails(t *testing.T) {
 	address := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, ":stream") {

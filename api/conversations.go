@@ -22,7 +22,7 @@ type conversationItem struct {
 	ID        string    `json:"id"`
 	StartedAt time.Time `json:"started_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	Answers   int       `json:"answers"` // how many
+	Answers   int       `json:"answers"` // number of answers
 }
 
 // conversationBody is a conversation as JSON.
@@ -30,10 +30,10 @@ type conversationBody struct {
 	ID         string                `json:"id"`
 	Messages   []conversationMessage `json:"messages"`
 	Numbering  ibid.Numbering        `json:"numbering"`
-	NextCursor *string               `json:"next_cursor"` // of the page with the messages before these
+	NextCursor *string               `json:"next_cursor"` // of the page with earlier messages
 }
 
-// conversationMessage is one message: either what was asked, with its text, or an answer.
+// conversationMessage is one message: an answer, or another message with its text.
 type conversationMessage struct {
 	Role     string      `json:"role"`
 	Text     *string     `json:"text,omitempty"`
@@ -45,14 +45,14 @@ func showListedConversation(_ *httpx.Request, c *store.Conversation) conversatio
 	return conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers}
 }
 
-// conversation shows the latest messages of a conversation with their citations, numbered as they always were.
+// conversation returns the latest messages of a conversation, with citations numbered as they were shown.
 func (a *API) conversation(w *httpx.Reply, r *httpx.Request) error {
 	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
 	isUI := r.Params.Get("as") == asUI
-	var pending []*store.Call // before the store is asked: an answer may end meanwhile, and then is there
+	var pending []*store.Call // must come before the store: an answer may end meanwhile
 	if isUI && a.o.Pending != nil && r.Params.Query().Cursor == "" {
 		pending = a.o.Pending(r.Who.Tenant, id)
 	}
@@ -72,7 +72,7 @@ func (a *API) conversation(w *httpx.Reply, r *httpx.Request) error {
 	for _, name := range []string{"unit", "style"} {
 		if _, said := r.Params.Given()[name]; said {
 			return httpx.BadRequest(
-				name+": the form ui has none", "its offsets are UTF-16 code units, as JavaScript counts")
+				name+": not supported with as=ui", "its offsets are UTF-16 code units, as in JavaScript")
 		}
 	}
 	if c.Next != "" {
@@ -85,12 +85,12 @@ func (a *API) conversation(w *httpx.Reply, r *httpx.Request) error {
 	return w.JSON(http.StatusOK, uiMessages(c, pending))
 }
 
-// ConversationJSON returns a conversation as GET /v1/conversations/{id} shows it unless told otherwise.
+// ConversationJSON returns a conversation as GET /v1/conversations/{id} does by default.
 func ConversationJSON(c *store.Conversation) ([]byte, error) {
 	return httpx.Encode(showConversation(c, ibid.DocumentOptions{}))
 }
 
-// CallJSON returns an answer as GET /v1/answers/{id} shows it unless told otherwise.
+// CallJSON returns an answer as GET /v1/answers/{id} does by default.
 func CallJSON(c *store.Call) ([]byte, error) {
 	return httpx.Encode(showCall(c, ibid.DocumentOptions{}))
 }
@@ -118,16 +118,16 @@ func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversa
 	return body
 }
 
-// asUI is the form of a conversation that the AI SDK's useChat takes as its messages.
+// asUI is the value of as for the messages that the AI SDK's useChat accepts.
 const asUI = "ui"
 
-// uiMessages returns the messages of a conversation, oldest first: what its user said, and the answers. Behind them is
-// what the user said of the calls that are still being answered, so that a client that resumes continues the answer to
-// it and not the one before. Instructions, documents and what tools returned are not for readers, and a client would
-// send them again. An answer has its own id, what was asked that of the answer and its place before it.
+// uiMessages returns the messages of a conversation, oldest first: the user's messages and the answers. They end with
+// the user's messages of pending calls, so that a client that resumes continues the answer to these and not the
+// previous one. Instructions, documents and tool results are omitted: they are not for readers, and a client would send
+// them again. An answer keeps its own id; the id of a user message is the answer's with its place in the prompt.
 //
-// Where a client asked again, what it took back is left out, as it shows it: a call with Follows stands behind the
-// answer that it names. Of an older page, which knows nothing of later calls, nothing is left out.
+// Messages that a regenerated answer replaces are omitted, as the client shows it: a call with Follows comes directly
+// after the answer that it names. Older pages, which do not contain later calls, are left complete.
 func uiMessages(c *store.Conversation, pending []*store.Call) []uimessage.Message {
 	all := []uimessage.Message{}
 	numbering := maps.Clone(c.Numbering)
@@ -149,7 +149,7 @@ func uiMessages(c *store.Conversation, pending []*store.Call) []uimessage.Messag
 	for _, turn := range store.Shown(turns, c.Before) {
 		id := cmp.Or(turn.Call.AnswerID, "pending")
 		for i, m := range turn.Asked {
-			if m.Role == store.RoleUser && m.Text != "" && !isDocuments(m.Text) { // a picture alone has no words
+			if m.Role == store.RoleUser && m.Text != "" && !isDocuments(m.Text) { // an image alone has no text
 				all = append(all, uimessage.UserMessage(id+"-"+strconv.Itoa(i+1), m.Text))
 			}
 		}
@@ -161,8 +161,8 @@ func uiMessages(c *store.Conversation, pending []*store.Call) []uimessage.Messag
 	return all
 }
 
-// isDocuments reports whether a message is the documents that were given with a question, as [ibid.PromptSources] has
-// them.
+// isDocuments reports whether a message consists of the documents given with a question, as [ibid.PromptSources]
+// formats them.
 func isDocuments(text string) bool {
 	return strings.HasPrefix(text, "<sources><result ") && strings.HasSuffix(text, "</result></sources>")
 }

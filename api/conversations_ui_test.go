@@ -9,8 +9,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// A question that is asked again is there once, with its last answer, and without what came behind the first one; so it is while
-// that is still arriving, and on whatever page it stands.
+// A question that is asked again appears once, with its latest answer and without the messages after the first one:
+// also while that answer is still arriving, and on every page.
 func TestConversationUIAgain(t *testing.T) {
 	asked := func(id, follows string, again bool, prompt ...string) *store.Call {
 		c := call(id, herons("https://heron.example/"))

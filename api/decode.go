@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// maxDecode is how many bytes a response to decode can have, with the request and the documents that go with it,
-	// before and after it is unpacked.
+	// maxDecode limits the bytes of a response to decode with its request and documents, before and after
+	// decompression.
 	maxDecode = 64 << 20
-	// maxDecoding is how many bytes may be decoded at the same time, by all callers.
+	// maxDecoding limits the bytes decoded at a time, over all callers.
 	maxDecoding = 8 * maxDecode
 )
 
-// decode makes an answer document of a provider's response.
+// decode returns the answer document of a provider's response.
 func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	form, err := formOf(r)
 	if err != nil {
@@ -40,7 +40,7 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if body, err = readParts(r.Header.Get("Content-Type"), body, &opts); err != nil {
 		return err
 	}
-	if a.o.Gateway != nil { // it shares what its tenant has with the captures
+	if a.o.Gateway != nil { // it shares its tenant's budget with the captures
 		budget, n := a.o.Gateway.Decoding(), int64(len(body)+len(opts.Request))
 		if err := budget.Hold(r.Who, n); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 		return w.JSON(http.StatusOK, answer.Document(&doc))
 	}
 	if answer.Error != nil && answer.Text == "" {
-		return unreadable("the provider answered with an error: "+answer.Error.Error(), "as=json shows it")
+		return unreadable("the provider answered with an error: "+answer.Error.Error(), "use as=json to see it")
 	}
 	out, err := RenderAnswer(answer, form, nil, &export.Options{Unit: doc.Unit})
 	if err != nil {
@@ -65,25 +65,25 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// IsBlank reports whether nothing was found in a response, not even its end or an error.
+// IsBlank reports whether nothing was found in a response, not even an end or an error.
 func IsBlank(a *ibid.Answer) bool {
 	return a.ID == "" && a.Text == "" && len(a.Sources)+len(a.ToolCalls) == 0 && a.Finish == "" && a.Error == nil
 }
 
-// judge says why nothing can be shown. What merely breaks off can.
+// judge returns an error if there is nothing to show. A truncated response is not an error.
 func judge(a *ibid.Answer, err error, format string) error {
 	blank := IsBlank(a)
 	switch {
 	case errors.Is(err, ibid.ErrEmpty):
-		return unreadable("the body is empty", "send the provider's response as it came: curl --data-binary @FILE")
+		return unreadable("the body is empty", "send the provider's response unchanged: curl --data-binary @FILE")
 	case errors.Is(err, ibid.ErrBinary):
 		return unreadable(
-			"the body is not JSON, an event stream or text", "if it is compressed, say how in Content-Encoding",
+			"the body is not JSON, an event stream or text", "if it is compressed, set Content-Encoding",
 		)
 	case err != nil && blank:
-		return unreadable(err.Error(), "nothing of it could be read")
+		return unreadable(err.Error(), "none of it could be read")
 	case blank && format != "" && format != ibid.Generic:
-		return unreadable("nothing in it is of the format "+format, "without format it is recognised")
+		return unreadable("nothing in it has the format "+format, "without format, it is detected")
 	}
 	return nil
 }
@@ -92,8 +92,8 @@ func unreadable(detail, hint string) error {
 	return gateway.NewProblem(gateway.CodeUnreadable, detail, hint)
 }
 
-// readParts returns the response to decode, and puts what goes with it into opts. A body that is not multipart is the
-// response, whatever it says it is: curl calls everything a form.
+// readParts returns the response to decode and sets the other parts in opts. A body that is not multipart is the
+// response, whatever its Content-Type: curl sends everything as a form by default.
 func readParts(mediaType string, body []byte, opts *ibid.DecodeOptions) ([]byte, error) {
 	mediaType, attributes, err := mime.ParseMediaType(mediaType)
 	if !strings.HasPrefix(mediaType, "multipart/") {
@@ -117,8 +117,8 @@ func readParts(mediaType string, body []byte, opts *ibid.DecodeOptions) ([]byte,
 		}
 		name := part.FormName()
 		if _, twice := parts[name]; twice || !slices.Contains(names, name) {
-			return nil, httpx.BadRequest(fmt.Sprintf("the part %q is one too many", httpx.Said(name)),
-				"there is one each of "+strings.Join(names, ", "))
+			return nil, httpx.BadRequest(fmt.Sprintf("the part %q is unknown or repeated", httpx.Said(name)),
+				"send at most one each of "+strings.Join(names, ", "))
 		}
 		if parts[name], err = io.ReadAll(part); err != nil {
 			return nil, httpx.BadRequest("the body cannot be read: "+httpx.Said(err.Error()), "")
@@ -132,7 +132,7 @@ func readParts(mediaType string, body []byte, opts *ibid.DecodeOptions) ([]byte,
 	if raw, found := parts["documents"]; found {
 		if opts.Documents, err = ibid.ReadDocuments(raw); err != nil {
 			return nil, httpx.BadRequest(err.Error(),
-				`they are a JSON array of strings, flat objects or {"id", "data"}; a whole request is the part request`)
+				`documents are a JSON array of strings, flat objects or {"id", "data"}; a request is the part request`)
 		}
 	}
 	return response, nil

@@ -37,7 +37,7 @@ func vector(t *testing.T, name, file string) string {
 	return ""
 }
 
-// document is what the library makes of a response.
+// document returns the library's document of a response.
 func document(t *testing.T, body string, decode *ibid.DecodeOptions, show *ibid.DocumentOptions) string {
 	t.Helper()
 	a, err := ibid.Decode([]byte(body), decode)
@@ -57,7 +57,7 @@ func wantBody(t *testing.T, res *response, want string) {
 	testenv.Equal(t, "body", want, res.body)
 }
 
-// What comes back is what the library makes of it, whatever the body is called.
+// The result is the library's, whatever Content-Type the body has.
 func TestDecode(t *testing.T) {
 	n := newNode(t, nil)
 	body := vector(t, "openai-responses/azure-web-search.txtar", "body.json")
@@ -110,7 +110,7 @@ func TestDecodeUnreadable(t *testing.T) {
 	}
 }
 
-// part is one of a multipart body.
+// part is one part of a multipart body.
 type part struct{ name, data string }
 
 func form(t *testing.T, parts ...part) (body, mediaType string) {
@@ -125,7 +125,7 @@ func form(t *testing.T, parts ...part) (body, mediaType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-// Some responses can be read only with what was asked.
+// Some responses can only be read together with the request.
 func TestDecodeMultipart(t *testing.T) {
 	n := newNode(t, nil)
 	const response = `{"text": "Herons build.", "x": 1}`
@@ -153,7 +153,7 @@ func TestDecodeMultipart(t *testing.T) {
 	}
 }
 
-// A response with documents that only the request names.
+// Some responses cite documents that only the request contains.
 func TestDecodeWithRequest(t *testing.T) {
 	n := newNode(t, nil)
 	const name = "bedrock-converse/documents-of-the-request.txtar"
@@ -212,10 +212,10 @@ func TestDecodeEncodings(t *testing.T) {
 	wantBody(t, n.do(t, "POST", "/v1/decode", packed(t, "br", inForm), "Content-Encoding", "br", "Content-Type", mediaType), want)
 }
 
-// maxDecode is the limit that docs/http.md names, in bytes.
+// maxDecode is the limit stated in docs/http.md, in bytes.
 const maxDecode = 64 << 20
 
-// A bomb of a few kilobytes does not fill the memory, and nobody waits for a body that is too long anyway.
+// A decompression bomb does not fill memory, and an oversized body is refused before it has arrived.
 func TestDecodeLimits(t *testing.T) {
 	n := newNode(t, nil)
 	bomb := packed(t, "zstd", strings.Repeat(" ", maxDecode+1))

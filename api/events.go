@@ -18,45 +18,46 @@ import (
 )
 
 const (
-	// maxStreams is how many event streams a tenant can have open on one node.
+	// maxStreams limits the open event streams of a tenant on one node.
 	maxStreams = 256
-	// writeTime is how long a reader may take to accept one event.
+	// writeTime bounds how long a reader may take to accept one event.
 	writeTime = 10 * time.Second
-	// reconnect is after how long a browser opens a stream again that ended.
+	// reconnect is the delay before a browser reopens a stream.
 	reconnect = 2 * time.Second
 )
 
-// errEnd ends a stream that the server ends.
+// errEnd ends a stream from the server's side.
 var errEnd = errors.New("the stream ends")
 
-// events tells what happens to a run, from its beginning or from where the reader was, until the reader leaves.
+// events streams the events of a run, from the beginning or from where the reader left off, until the reader
+// disconnects.
 func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
-	// What a browser sends when it connects again goes before the URL, which says where it began.
-	after, _ := strconv.ParseInt(r.Params.Get("after"), 10, 64) // it was checked
+	// Last-Event-ID, which a reconnecting browser sends, takes precedence over the URL, which names the start.
+	after, _ := strconv.ParseInt(r.Params.Get("after"), 10, 64) // already validated
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		if after, err = strconv.ParseInt(last, 10, 64); err != nil || after < 0 {
 			return httpx.BadRequest(
-				"Last-Event-ID: it is not the id of an event",
-				"it is a whole number; leave it out to begin with the first event",
+				"Last-Event-ID: not the id of an event",
+				"use a whole number, or leave it out to begin with the first event",
 			)
 		}
 	}
 	release, ok := a.listeners.Take(r.Who.Tenant)
 	if !ok {
 		return gateway.TooMany(reconnect, fmt.Sprintf("%d event streams are open already", maxStreams),
-			"close some; one stream tells everything about its run")
+			"close some; one stream has all events of its run")
 	}
 	defer release()
 	listener, err := a.o.Bus.Listen(r.Context(), r.Who.Tenant, id)
 	if err != nil {
-		return gateway.Unavailable("live events cannot be had now")
+		return gateway.Unavailable("live events are not available at the moment")
 	}
 	defer listener.Close()
-	// Once the stream has begun there is no status any more to say that the store is away.
+	// Check the store first: once the stream has begun, no status can report that it is unavailable.
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
 	if _, err := a.store.Events(ctx, r.Who.Tenant, id, after, 1); err != nil {
@@ -69,14 +70,14 @@ func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 	defer s.End()
 	ctx, cancel = context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(a.closing, cancel)() // it ends with the server, not with the request
+	defer context.AfterFunc(a.closing, cancel)() // end with the server, which does not cancel the request
 	if err := s.Comment("listening\nretry: " + strconv.FormatInt(reconnect.Milliseconds(), 10)); err != nil {
 		return nil // the reader has left
 	}
-	err = listener.Follow(ctx, a.store, s.last, s.tell)
+	err = listener.Follow(ctx, a.store, s.last, s.send)
 	switch {
 	case errors.Is(err, bus.ErrDropped):
-		// it may be gone altogether
+		// the reader may be gone altogether
 		_ = s.Event("", "dropped", fmt.Appendf(nil, `{"last_event_id":%d}`, s.last))
 	case err != nil && ctx.Err() == nil && !errors.Is(err, errEnd):
 		a.logger.LogAttrs(ctx, slog.LevelDebug, "an event stream ended", slog.Any("error", err))
@@ -84,7 +85,7 @@ func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// stream is an event stream to one reader, who may read as long as valid says so.
+// stream is an event stream to one reader, who may read as long as valid returns true.
 type stream struct {
 	*httpx.Stream
 
@@ -92,8 +93,8 @@ type stream struct {
 	valid func() bool
 }
 
-// tell sends one message.
-func (s *stream) tell(m bus.Message) error {
+// send sends one message.
+func (s *stream) send(m bus.Message) error {
 	switch {
 	case m.Event != nil:
 		if err := s.Event(strconv.FormatInt(m.Event.Seq, 10), m.Event.Kind, oneLine(m.Event.Data)); err != nil {
@@ -102,12 +103,12 @@ func (s *stream) tell(m bus.Message) error {
 		s.last = m.Event.Seq
 		return nil
 	case m.Live != nil:
-		// A delta as JSON: its place, and under its own name what it brings.
+		// A delta as JSON: its position, and its data under its own name.
 		data, err := httpx.Encode(map[string]any{
 			"answer_id": m.Live.AnswerID, "step": httpx.OrNull(m.Live.Step), "at": m.Live.At, m.Live.Kind: m.Live.Data,
 		})
 		if err != nil {
-			return nil //nolint:nilerr // deltas are not promised; what is wrong with one does not concern the others
+			return nil //nolint:nilerr // deltas are best effort; a bad one must not stop the others
 		}
 		return s.Event("", m.Live.Kind, oneLine(data))
 	}
@@ -117,7 +118,7 @@ func (s *stream) tell(m bus.Message) error {
 	return s.Comment("heartbeat")
 }
 
-// oneLine returns JSON without line breaks, which would end an event.
+// oneLine returns JSON without line breaks, which would end an event's data.
 func oneLine(data json.RawMessage) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, data) != nil {
@@ -126,7 +127,7 @@ func oneLine(data json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// alerts lists what the operator should look at, the last first.
+// alerts lists what needs the operator's attention, most recent first.
 func (a *API) alerts(ctx context.Context, r *httpx.Request) (*store.Page[store.Alert], error) {
 	p := r.Params
 	return a.store.Alerts(ctx, r.Who.Tenant, &store.AlertQuery{
@@ -135,12 +136,12 @@ func (a *API) alerts(ctx context.Context, r *httpx.Request) (*store.Page[store.A
 	})
 }
 
-// alertOrder says whether an alert was seen.
+// alertOrder is the body that marks an alert as seen or unseen.
 type alertOrder struct {
 	Seen *bool `json:"seen" required:""`
 }
 
-// seeAlert notes whether somebody has seen an alert.
+// seeAlert marks an alert as seen or unseen.
 func (a *API) seeAlert(w *httpx.Reply, r *httpx.Request) error {
 	id, err := r.PathID()
 	if err != nil {
@@ -151,7 +152,7 @@ func (a *API) seeAlert(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	if order.Seen == nil {
-		return httpx.BadRequest("seen: it is missing", `{"seen": true}, or false`)
+		return httpx.BadRequest("seen: missing", `send {"seen": true} or {"seen": false}`)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()

@@ -25,7 +25,7 @@ type listening struct {
 	cancel context.CancelFunc
 }
 
-// listen opens an event stream and reads what it begins with.
+// listen opens an event stream and reads its first comment.
 func (n *node) listen(t *testing.T, path string, fields ...string) *listening {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -48,7 +48,7 @@ func (n *node) listen(t *testing.T, path string, fields ...string) *listening {
 	return l
 }
 
-// next returns the lines up to the next empty one; "" at the end of the stream.
+// next returns the lines up to the next empty one, or "" at the end of the stream.
 func (l *listening) next() string {
 	l.t.Helper()
 	var event strings.Builder
@@ -67,12 +67,12 @@ func (l *listening) next() string {
 	}
 }
 
-// relay has the bus relay events as long as the node runs.
+// relay makes the bus relay events as long as the node runs.
 func (n *node) relay() {
 	n.start(func(ctx context.Context) error { return n.bus.Relay(ctx, n.store) })
 }
 
-// step puts an answer as a step of a run.
+// step stores an answer as a step of a run.
 func (n *node) step(t *testing.T, tenant, run, id string) {
 	t.Helper()
 	c := call(id, herons("https://heron.example/"))
@@ -81,7 +81,7 @@ func (n *node) step(t *testing.T, tenant, run, id string) {
 	n.bus.Wake()
 }
 
-// wantAnswer checks that the next event tells of an answer, with that number.
+// wantAnswer checks that the next event has the number and reports the answer.
 func (l *listening) wantAnswer(seq int, id string) {
 	l.t.Helper()
 	got := l.next()
@@ -90,7 +90,7 @@ func (l *listening) wantAnswer(seq int, id string) {
 	}
 }
 
-// A reader gets what was, what is, and the deltas in between; one that comes back goes on where it was.
+// A reader gets past events, new events and deltas in between; one that reconnects resumes where it was.
 func TestEvents(t *testing.T) {
 	n := newNode(t, nil)
 	n.relay()
@@ -134,7 +134,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Whoever comes before the run waits for it.
+// A reader may come before the run.
 func TestEventsBeforeTheRun(t *testing.T) {
 	n := newNode(t, nil)
 	n.relay()
@@ -143,7 +143,7 @@ func TestEventsBeforeTheRun(t *testing.T) {
 	l.wantAnswer(1, "ans_1")
 }
 
-// Two tenants may call their runs the same.
+// Two tenants may use the same run id.
 func TestEventsOfTenants(t *testing.T) {
 	n := newNode(t, nil)
 	n.relay()
@@ -172,7 +172,7 @@ func TestEventsEnd(t *testing.T) {
 	}
 }
 
-// A reader that does not keep up is told so, and from where to go on.
+// A slow reader is dropped, and told where to resume.
 func TestEventsDropped(t *testing.T) {
 	n := newNode(t, nil)
 	n.step(t, "default", "r1", "ans_1")
@@ -198,10 +198,10 @@ func TestEventsDropped(t *testing.T) {
 	}
 }
 
-// maxStreams is the limit that docs/http.md names.
+// maxStreams is the limit stated in docs/http.md.
 const maxStreams = 256
 
-// One tenant cannot take all connections.
+// One tenant cannot use up all connections.
 func TestEventsLimit(t *testing.T) {
 	n := newNode(t, nil)
 	secret, other := n.token(t, "acme", store.ScopeRead), n.token(t, "other", store.ScopeRead)

@@ -12,12 +12,12 @@ import (
 type Comparison struct {
 	experiment.Trial
 
-	Seen int // runs that were looked at
+	Seen int // runs examined
 	Bad  int // of these, runs that could not be read
 }
 
-// AddRuns measures the latest runs, up to most, and calls done after each, unless it is nil. A run that cannot be read
-// is counted and left out. An error that goes away by itself ends it, and so does the end of ctx.
+// AddRuns measures the latest runs, up to most, and calls done after each unless it is nil. Runs that cannot be read
+// are counted and skipped. A temporary error, or the end of ctx, stops it.
 func (c *Comparison) AddRuns(ctx context.Context, s *store.Store, tenant string, most int, done func()) error {
 	c.Feedback = func(ctx context.Context, answerID string) (experiment.Feedback, error) {
 		counts, err := s.FeedbackCounts(ctx, tenant, &store.FeedbackQuery{AnswerID: answerID})
@@ -39,7 +39,7 @@ func (c *Comparison) AddRuns(ctx context.Context, s *store.Store, tenant string,
 			switch {
 			case err == nil:
 				err = c.Add(ctx, run)
-			case errors.Is(err, store.ErrNotFound): // it was deleted meanwhile
+			case errors.Is(err, store.ErrNotFound): // deleted in the meantime
 				err = nil
 			case ctx.Err() == nil && !store.IsTemporary(err):
 				c.Bad++

@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// Whoever takes an answer elsewhere takes along when its sources were read, and what is wrong with them.
+// An exported answer states when its sources were read, and any problems with them.
 func TestExportWarns(t *testing.T) {
 	text := "It began in 1968."
 	span := ibid.Span{End: len(text)}
@@ -38,10 +38,10 @@ func TestExportWarns(t *testing.T) {
 	}
 	a.Citations[0].Verification.Status = "verified"
 	if got := string(testenv.Must(api.RenderAnswer(a, "plain", nil, nil))(t)); !strings.Contains(got, "read 5 March 2026") || strings.Count(got, "WARNING") != 1 {
-		t.Errorf("of what is in order: %s", got)
+		t.Errorf("without a problem: %s", got)
 	}
 	a.Citations[0].Support = &ibid.Support{Label: "unsupported", By: "lexical@1"}
-	if got := string(testenv.Must(api.RenderAnswer(a, "plain", nil, nil))(t)); !strings.Contains(got, "WARNING: doubtful: what is cited of it does not") {
-		t.Errorf("of what is doubtful: %s", got)
+	if got := string(testenv.Must(api.RenderAnswer(a, "plain", nil, nil))(t)); !strings.Contains(got, "WARNING: doubtful: the cited passage does not") {
+		t.Errorf("doubtful: %s", got)
 	}
 }

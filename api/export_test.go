@@ -1,4 +1,4 @@
 package api
 
-// TextCell is for tests.
+// TextCell is textCell, for tests.
 var TextCell = textCell

@@ -44,34 +44,34 @@ func showFeedback(_ *httpx.Request, f *store.Feedback) feedbackBody {
 	}
 }
 
-// countsBody adds feedback up.
+// countsBody counts feedback.
 type countsBody struct {
 	Verdicts  map[string]int `json:"verdicts"`
 	Ratings   int            `json:"ratings"`
 	Relevance *float64       `json:"mean_relevance"`
 }
 
-// feedbackOrder is what a person says.
+// feedbackOrder is a request to store feedback.
 type feedbackOrder struct {
-	// any name, as the page or the app knows the person.
+	// any name by which the page or the app identifies the person.
 	By       string `json:"by"`
 	AnswerID string `json:"answer_id"`
-	// its id in the answer's document; without it the verdict is on the answer as a whole.
+	// the citation's id in the answer document; without it, the verdict applies to the whole answer.
 	Citation string `json:"citation"`
 	Run      string `json:"run"`
-	// the number of a step of the run; without it the run as a whole is meant.
+	// the number of a step of the run; without it, the feedback applies to the whole run.
 	Step *int `json:"step" minimum:"1"`
 	// the source's document_id or key.
 	Source string `json:"source"`
-	// wrong-source where another source says it, and not-said where the source does not say this.
+	// wrong-source means that another source says it, not-said that the source does not say this.
 	Verdict string `json:"verdict" enum:"right wrong-source not-said other"`
-	// how relevant the source was.
+	// how relevant the source is.
 	Relevance *float64 `json:"relevance" maximum:"1" minimum:"0"`
 	// up to 8 KiB of text.
 	Note string `json:"note"`
 }
 
-// newFeedback stores what a person says of a citation or a source.
+// newFeedback stores feedback on a citation or a source.
 func (a *API) newFeedback(w *httpx.Reply, r *httpx.Request) error {
 	var said feedbackOrder
 	if err := httpx.ReadJSON(w, r.Request, &said); err != nil {
@@ -92,7 +92,7 @@ func (a *API) newFeedback(w *httpx.Reply, r *httpx.Request) error {
 	return w.JSON(http.StatusCreated, showFeedback(nil, f))
 }
 
-// badFeedback says what is wrong with a feedback.
+// badFeedback returns the problem of an invalid feedback.
 func badFeedback(err error) error {
 	return httpx.BadRequest(
 		err.Error(),
@@ -101,8 +101,8 @@ func badFeedback(err error) error {
 	)
 }
 
-// AddFeedback stores what somebody who may write says, as POST /v1/feedback does: what it is about must be there. It
-// sets the feedback's id and time. The error is one that [gateway.ProblemOf] knows, unless something went wrong inside.
+// AddFeedback stores the feedback of a caller with write access, as POST /v1/feedback does: its subject must exist. It
+// sets the feedback's id and time. Unless it is internal, an error is one that [gateway.ProblemOf] recognises.
 func (a *API) AddFeedback(ctx context.Context, tenant string, f *store.Feedback) error {
 	if err := f.Check(); err != nil {
 		return badFeedback(err)
@@ -115,18 +115,18 @@ func (a *API) AddFeedback(ctx context.Context, tenant string, f *store.Feedback)
 		if err != nil {
 			return err
 		}
-		isIt := func(c ibid.DocumentCitation) bool { return c.ID == f.Citation }
+		matches := func(c ibid.DocumentCitation) bool { return c.ID == f.Citation }
 		document := call.Answer.Document(&ibid.DocumentOptions{Bare: true})
-		if f.Citation != "" && !slices.ContainsFunc(document.Citations, isIt) {
+		if f.Citation != "" && !slices.ContainsFunc(document.Citations, matches) {
 			return httpx.BadRequest(
-				fmt.Sprintf("citation: the answer has none with the id %q", httpx.Said(f.Citation)),
-				"it is the id of a citation in the answer's document",
+				fmt.Sprintf("citation: the answer has no citation with the id %q", httpx.Said(f.Citation)),
+				"use the id of a citation in the answer document",
 			)
 		}
 		if f.Run != "" && f.Run != call.Run {
 			return httpx.BadRequest(
-				fmt.Sprintf("run: the answer is not of the run %q", httpx.Said(f.Run)),
-				"leave it out: the answer has its run",
+				fmt.Sprintf("run: the answer does not belong to the run %q", httpx.Said(f.Run)),
+				"leave it out: it is known from the answer",
 			)
 		}
 		early = call.Step.Number == 0
@@ -145,11 +145,11 @@ func (a *API) AddFeedback(ctx context.Context, tenant string, f *store.Feedback)
 	return nil
 }
 
-// maxChecked is how many bytes may be stored of a run for a feedback's step and source to be looked for in it.
+// maxChecked limits, in stored bytes, the runs in which a feedback's step and source are looked up.
 const maxChecked = 8 << 20
 
-// checkSubject says that the run of a feedback has no such step or source. In a run that is too large it is not looked
-// for.
+// checkSubject returns an error if the run of a feedback does not have its step or source. Runs that are too large are
+// not checked.
 func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback) error {
 	if f.Run == "" || f.Step == 0 && f.Source == "" {
 		return nil
@@ -167,15 +167,15 @@ func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback
 		}
 	}
 	p := gateway.NewProblem(gateway.CodeNotFound,
-		fmt.Sprintf("source: there is no %q among those of the run or the step", httpx.Said(f.Source)),
-		"it is the document_id or the key of a source; GET /v1/runs/{run}/summary lists them by step")
+		fmt.Sprintf("source: the run or step has no source %q", httpx.Said(f.Source)),
+		"use the document_id or the key of a source; GET /v1/runs/{run}/summary lists them by step")
 	if !found {
 		p.Detail = fmt.Sprintf("step: the run has no step %d", f.Step)
 	}
 	return p
 }
 
-// smallRun reads a run; nil: it is too large to be looked into.
+// smallRun reads a run; it returns nil if the run is larger than maxChecked.
 func (a *API) smallRun(ctx context.Context, tenant, run string) (*trail.Trail, error) {
 	weight, err := a.store.Weight(ctx, tenant, run)
 	if err != nil || weight > maxChecked {
@@ -184,8 +184,8 @@ func (a *API) smallRun(ctx context.Context, tenant, run string) (*trail.Trail, e
 	return a.store.Trail(ctx, tenant, run)
 }
 
-// hasSource reports whether a step, or a run nested in it, has a source with that id or key; every step has the empty
-// one.
+// hasSource reports whether a step, or a run nested in it, has a source with that id or key. An empty id always
+// matches.
 func hasSource(s *trail.Step, id string) bool {
 	return id == "" ||
 		slices.ContainsFunc(s.Sources, func(f trail.Source) bool { return f.DocumentID == id || f.Key == id }) ||
@@ -199,7 +199,7 @@ type feedbackList struct {
 	NextCursor *string        `json:"next_cursor"`
 }
 
-// feedback lists what people said, the last first, and counts it.
+// feedback lists feedback, most recent first, and counts it.
 func (a *API) feedback(w *httpx.Reply, r *httpx.Request) error {
 	q := &store.FeedbackQuery{
 		AnswerID: r.Params.Get("answer"), Run: r.Params.Get("run"), Source: r.Params.Get("source"),
@@ -228,13 +228,13 @@ func (a *API) feedback(w *httpx.Reply, r *httpx.Request) error {
 	return w.JSON(http.StatusOK, body)
 }
 
-// The values of as of feedback, besides json.
+// The values of as for feedback, besides json.
 const (
 	asCSV   = "csv"
 	asJSONL = "jsonl"
 )
 
-// feedbackRow is what was said of one source, beside what the retriever said of it.
+// feedbackRow is the feedback on one source, with the retriever's own rating of it.
 type feedbackRow struct {
 	feedbackBody
 
@@ -244,16 +244,16 @@ type feedbackRow struct {
 	Rank           *int              `json:"rank"`
 }
 
-// ExportFeedback hands out all feedback of a tenant as GET /v1/feedback?as=csv or jsonl does. On an error the response
-// may have begun, which an [httpx.Mux] breaks off then.
+// ExportFeedback writes all feedback of a tenant as GET /v1/feedback?as=csv or jsonl does. On an error the response may
+// have begun; an [httpx.Mux] then aborts it.
 func (a *API) ExportFeedback(w http.ResponseWriter, r *http.Request, tenant, as string) error {
 	if as != asCSV && as != asJSONL {
-		return httpx.BadRequest(fmt.Sprintf("as: there is no %q", httpx.Said(as)), "it is one of csv, jsonl")
+		return httpx.BadRequest(fmt.Sprintf("as: unknown form %q", httpx.Said(as)), "use csv or jsonl")
 	}
 	return a.exportFeedback(w, r, as, &feedbackExport{a: a, tenant: tenant})
 }
 
-// exportFeedback hands out all feedback that fits, page by page: one row for each source that it is about.
+// exportFeedback writes all matching feedback page by page: one row for each source it is about.
 func (a *API) exportFeedback(w http.ResponseWriter, r *http.Request, as string, e *feedbackExport) error {
 	e.query.Limit = store.MaxLimit
 	page, err := e.page(r.Context())
@@ -288,17 +288,18 @@ func (a *API) exportFeedback(w http.ResponseWriter, r *http.Request, as string, 
 	}
 }
 
-// feedbackExport finds what feedback is about. What it read last it keeps: who judges goes through an answer or a run.
+// feedbackExport looks up the subjects of feedback. It caches the last answer and run, since people rate one after
+// another.
 type feedbackExport struct {
 	a      *API
 	tenant string
 	query  store.FeedbackQuery // of the next page
 	call   *store.Call
 	run    string
-	trail  *trail.Trail // of run; nil: it is gone, or too large to be looked into
+	trail  *trail.Trail // of run; nil if it is gone or larger than maxChecked
 }
 
-// page returns the rows of a page of feedback, and moves the cursor to the next one.
+// page returns the rows of a page of feedback and moves the cursor to the next one.
 func (e *feedbackExport) page(ctx context.Context) ([]feedbackRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, httpx.StoreTime)
 	defer cancel()
@@ -318,7 +319,7 @@ func (e *feedbackExport) page(ctx context.Context) ([]feedbackRow, error) {
 	return rows, nil
 }
 
-// rows returns the rows of one feedback: a verdict on a citation has one for each source of the citation.
+// rows returns the rows of one feedback: for a verdict on a citation, one for each of its sources.
 func (e *feedbackExport) rows(ctx context.Context, f *store.Feedback) ([]feedbackRow, error) {
 	row := feedbackRow{feedbackBody: showFeedback(nil, f)}
 	if f.Run != "" && f.Run != e.run {
@@ -334,7 +335,7 @@ func (e *feedbackExport) rows(ctx context.Context, f *store.Feedback) ([]feedbac
 	}
 	if e.call == nil || e.call.AnswerID != f.AnswerID {
 		call, err := e.a.reader.Call(ctx, e.tenant, f.AnswerID)
-		if errors.Is(err, store.ErrNotFound) { // it was deleted meanwhile
+		if errors.Is(err, store.ErrNotFound) { // deleted in the meantime
 			return []feedbackRow{row}, nil
 		}
 		if err != nil {
@@ -353,12 +354,12 @@ func (e *feedbackExport) rows(ctx context.Context, f *store.Feedback) ([]feedbac
 		rows = append(rows, one)
 	}
 	if len(rows) == 0 {
-		rows = append(rows, row) // the answer was fetched again, and does not have the citation any more
+		rows = append(rows, row) // the answer was fetched again and no longer has the citation
 	}
 	return rows, nil
 }
 
-// citedSources returns the sources of a citation, each once.
+// citedSources returns the sources of a citation without duplicates.
 func citedSources(a *ibid.Answer, citation string) []*ibid.Source {
 	var sources []*ibid.Source
 	for i := range a.Citations {
@@ -375,8 +376,8 @@ func citedSources(a *ibid.Answer, citation string) []*ibid.Source {
 	return sources
 }
 
-// fill fills in what a step of a run, or any step if none is named, says of a source and is not known yet. A search's
-// own score goes before others.
+// fill adds the details of a source known to the step, or to any step if step is 0. A search's own score takes
+// precedence.
 func (e *feedbackExport) fill(row *feedbackRow, run string, step int, source string) {
 	if e.trail == nil || run != e.run || source == "" {
 		return
@@ -400,7 +401,7 @@ func (e *feedbackExport) fill(row *feedbackRow, run string, step int, source str
 	}
 }
 
-// encodeFeedback writes rows as lines.
+// encodeFeedback writes rows as CSV or JSON lines.
 func encodeFeedback(as string, rows []feedbackRow, first bool) ([]byte, error) {
 	var b bytes.Buffer
 	if as == asJSONL {
@@ -415,7 +416,7 @@ func encodeFeedback(as string, rows []feedbackRow, first bool) ([]byte, error) {
 	}
 	w := csv.NewWriter(&b)
 	if first {
-		_ = w.Write(feedbackColumns) // a buffer takes everything
+		_ = w.Write(feedbackColumns) // writing to a buffer cannot fail
 	}
 	for i := range rows {
 		_ = w.Write(rows[i].cells())
@@ -424,7 +425,7 @@ func encodeFeedback(as string, rows []feedbackRow, first bool) ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// feedbackColumns are the columns of feedback as CSV; as JSON lines they are members.
+// feedbackColumns are the columns of feedback as CSV; in JSON lines they are the members.
 var feedbackColumns = strings.Fields(`id at by answer_id citation run step source source_title retriever_score
 	score_origin rank verdict relevance note`)
 
@@ -437,12 +438,12 @@ func (r *feedbackRow) cells() []string {
 	}
 }
 
-// formulas are what a cell begins with that some program for tables takes for a formula: Excel, LibreOffice, Google
-// Sheets, Numbers and those that know Lotus's, in narrow and in wide forms.
+// formulas are the first characters of cells that a spreadsheet program takes for a formula: Excel, LibreOffice, Google
+// Sheets, Numbers and those that support Lotus syntax, in narrow and wide forms.
 const formulas = "=+-@|%\t\r\n\u00ad\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66"
 
-// textCell returns text for a table. Programs for tables run what looks like a formula, behind white space too: it gets
-// an apostrophe before it.
+// textCell returns text for a CSV cell. Spreadsheet programs run text that looks like a formula, even after white
+// space: such text is prefixed with an apostrophe.
 func textCell(s *string) string {
 	if s == nil {
 		return ""

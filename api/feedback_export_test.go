@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Feedback is exported beside what the retriever said of the same sources: scores and ranks that somebody gave, and no others.
+// Feedback is exported with the retriever's own scores and ranks of the same sources, where these exist.
 func TestFeedbackExport(t *testing.T) {
 	n := newNode(t, nil)
 	two := herons("https://heron.example/", "https://egret.example/")
@@ -76,7 +76,7 @@ func TestFeedbackExport(t *testing.T) {
 	}
 }
 
-// All of it is exported, however much there is.
+// All feedback is exported, however much there is.
 func TestFeedbackExportPages(t *testing.T) {
 	n := newNode(t, nil)
 	n.post(t, 201, "/v1/runs", `{"run_id": "r"}`)
@@ -93,7 +93,7 @@ func TestFeedbackExportPages(t *testing.T) {
 	}
 }
 
-// No cell of a table begins in a way that some program takes for a formula.
+// No cell begins like a formula of a spreadsheet program.
 func TestFormulas(t *testing.T) {
 	for _, bad := range []string{"=", "+", "-", "@", "|", "%", "\t=", "\r=", "\n=", " =", "\u00a0=", "\ufeff=", "\"=", "＝", "＋", "－", "＠", "−"} {
 		text := bad + `cmd|' /C calc'!A0`

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Each waits as long as it likes: who leaves does not end what others wait for, and the last one does.
+// Callers leave when they like: others keep waiting, and the last one to leave ends the work.
 func TestFlights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f flights
@@ -36,7 +36,7 @@ func TestFlights(t *testing.T) {
 			group.Go(func() {
 				v, err := ask(wait)
 				if took := min(wait, 10*time.Second); time.Since(start) != took {
-					t.Errorf("who waits %v had its answer after %v", wait, time.Since(start))
+					t.Errorf("a caller that waits %v returned after %v", wait, time.Since(start))
 				}
 				if patient := wait > 10*time.Second; patient && (v != "done" || err != nil) || !patient && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("who waits %v: %v, %v", wait, v, err)
@@ -54,7 +54,7 @@ func TestFlights(t *testing.T) {
 	})
 }
 
-// A panic is the panic of who asked, where it is recovered from, and never that of the program.
+// A panic is raised in the callers, where it is recovered, and never crashes the program.
 func TestFlightPanics(t *testing.T) {
 	var f flights
 	defer func() {

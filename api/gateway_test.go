@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/store/journal"
 )
 
-// newProvider starts what a gateway stands in front of, and returns its address.
+// newProvider starts a provider for a gateway and returns its address.
 func newProvider(t *testing.T, handler http.HandlerFunc) *url.URL {
 	t.Helper()
 	provider := httptest.NewServer(handler)
@@ -23,7 +23,7 @@ func newProvider(t *testing.T, handler http.HandlerFunc) *url.URL {
 	return testenv.Must(url.Parse(provider.URL))(t)
 }
 
-// capture makes a gateway of a node, in front of a provider. What it captures is not stored until it runs.
+// capture gives a node a gateway in front of a provider. Captured answers are stored only once it runs.
 func (n *node) capture(t *testing.T, o *api.Options, provider string, address *url.URL, more gateway.Options) {
 	t.Helper()
 	j := testenv.Must(journal.Open(filepath.Join(n.dir, "journal"), nil))(t)
@@ -33,7 +33,7 @@ func (n *node) capture(t *testing.T, o *api.Options, provider string, address *u
 	o.Gateway = testenv.Must(gateway.New(&more))(t)
 }
 
-// harbour is a provider with one answer, which has citations.
+// harbour is a provider that has one answer with citations.
 func harbour(t *testing.T) (body string, address *url.URL) {
 	t.Helper()
 	body = vector(t, "openai-responses/azure-web-search.txtar", "body.json")
@@ -43,7 +43,8 @@ func harbour(t *testing.T) (body string, address *url.URL) {
 	})
 }
 
-// Whoever saw an answer's end finds it at once: by its id even before it is stored, in the lists as soon as it is.
+// A client that has received an answer's end finds it at once: by its id even before it is stored, and in lists once it
+// is.
 func TestReadYourWrites(t *testing.T) {
 	body, address := harbour(t)
 	var g *gateway.Gateway
@@ -61,10 +62,10 @@ func TestReadYourWrites(t *testing.T) {
 		t.Errorf("before it is stored: %d %s", got.StatusCode, got.body)
 	}
 	if got := n.get(t, "/v1/answers"); got.StatusCode != 200 || strings.Contains(got.body, id) {
-		t.Errorf("a list waits no longer than it may: %d %s", got.StatusCode, got.body)
+		t.Errorf("a list with a bounded wait: %d %s", got.StatusCode, got.body)
 	}
 
-	// A 404 would say that it is gone, and then it would be stored.
+	// A 404 would mean that it is deleted, yet it would be stored later.
 	early := n.do(t, "DELETE", "/v1/answers/"+id, "")
 	if wantProblem(t, early, 503); early.Header.Get("Retry-After") == "" {
 		t.Errorf("header: %v", early.Header)
@@ -84,8 +85,8 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// The address of a manifest is in the response before anything is in the store: whoever is quick is told to wait, and not that
-// there is nothing.
+// The address of a manifest is in the response before anything is stored: an early reader is asked to wait instead of
+// getting a 404.
 func TestPublishedCapture(t *testing.T) {
 	_, address := harbour(t)
 	p := &press{}

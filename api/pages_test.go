@@ -11,8 +11,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// A long conversation and a long run come a page at a time, from their end, and what clients say again with every call is
-// there once, also where a page begins.
+// Long conversations and runs are paged from their end. Messages that clients repeat with every call appear once, even
+// across pages.
 func TestThreadPages(t *testing.T) {
 	n := newNode(t, nil)
 	prompt := []store.Message{{Role: "system", Text: "Be brief."}}
@@ -68,7 +68,7 @@ func TestThreadPages(t *testing.T) {
 	}
 }
 
-// A damaged index is no matter of waiting.
+// A damaged index is not reported as temporary.
 func TestDamagedIndex(t *testing.T) {
 	n := newNode(t, nil)
 	n.put(t, call("ans_1", herons("https://heron.example/")))

@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// maxPrompt is how many bytes the documents for a prompt may have.
+	// maxPrompt limits the bytes of the documents for a prompt.
 	maxPrompt = 8 << 20
-	// maxPromptSources is how many stored sources one prompt may have.
+	// maxPromptSources limits the stored sources of a prompt.
 	maxPromptSources = 100
 )
 
-// promptRequest is what a prompt's block is made of: documents, and behind them sources of stored answers.
+// promptRequest is the input of a prompt block: documents, followed by sources of stored answers.
 type promptRequest struct {
 	Documents json.RawMessage `json:"documents"` // an array, as for decoding
-	Sources   []string        `json:"sources"`   // keys, global ids or addresses, as GET /v1/sources knows them
+	Sources   []string        `json:"sources"`   // keys, global ids or URLs, as in GET /v1/sources
 }
 
-// promptBody is the block.
+// promptBody is the prompt block.
 type promptBody struct {
 	Prompt string `json:"prompt"`
 }
 
-// prompt writes documents and stored sources as XML to put into a prompt.
+// prompt formats documents and stored sources as XML for a prompt.
 func (a *API) prompt(w *httpx.Reply, r *httpx.Request) error {
-	const hint = `the body is {"documents": […], "sources": ["KEY", …]}, with one of them at least`
+	const hint = `send {"documents": […], "sources": ["KEY", …]}, with at least one of them`
 	body, release, err := a.bodies.Read(w, r, maxPrompt)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (a *API) prompt(w *httpx.Reply, r *httpx.Request) error {
 	var list []ibid.Source
 	if len(q.Documents) > 0 && string(q.Documents) != "null" {
 		if list, err = ibid.ReadDocuments(q.Documents); err != nil {
-			return httpx.BadRequest(err.Error(), "documents are strings, flat objects, or objects of id and data")
+			return httpx.BadRequest(err.Error(), "documents are strings, flat objects, or objects with id and data")
 		}
 	}
 	switch {
@@ -59,7 +59,7 @@ func (a *API) prompt(w *httpx.Reply, r *httpx.Request) error {
 		return httpx.BadRequest("sources: one of them is empty", hint)
 	case len(q.Sources) > maxPromptSources:
 		return httpx.BadRequest(
-			fmt.Sprintf("sources: there are more than %d", maxPromptSources), "ask in several requests",
+			fmt.Sprintf("sources: more than %d", maxPromptSources), "send several requests",
 		)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
@@ -101,6 +101,6 @@ func (a *API) storedSource(ctx context.Context, tenant, id string) (*ibid.Source
 			}
 		}
 	}
-	return nil, gateway.NewProblem(gateway.CodeNotFound, fmt.Sprintf("there is no source %q", httpx.Said(id)),
-		"GET /v1/sources?id= or ?url= says which answers have it")
+	return nil, gateway.NewProblem(gateway.CodeNotFound, fmt.Sprintf("no such source: %q", httpx.Said(id)),
+		"GET /v1/sources?id= or ?url= lists the answers that have a source")
 }

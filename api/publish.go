@@ -17,8 +17,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// published answers with what the publisher serves, octet for octet and field for field: signatures depend on it. What
-// is not there may be of an answer that was captured a moment ago, and is looked for again.
+// published serves published data, byte for byte and field for field, because signatures depend on it. If it is not
+// found, it may belong to an answer captured a moment ago, so it is looked up again once that is stored.
 func (a *API) published(w *httpx.Reply, r *httpx.Request) error {
 	if a.public == nil {
 		return a.notPublished(r.URL.Path)
@@ -30,17 +30,17 @@ func (a *API) published(w *httpx.Reply, r *httpx.Request) error {
 		case !held.isHeld():
 			return nil
 		case held.status != http.StatusNotFound:
-			// why, the publisher has told its owner
-			return gateway.Unavailable("what is published here cannot be read now")
+			// the publisher has reported the reason to its owner
+			return gateway.Unavailable("published data cannot be read at the moment")
 		case settled:
 			return a.notPublished(r.URL.Path)
 		case !a.reader.CatchUp(r.Context()):
-			return gateway.Unavailable("what was answered is not all in the store yet, and this may be of it")
+			return gateway.Unavailable("some answers are not in the store yet, and this may be one of them")
 		}
 	}
 }
 
-// notPublished is the problem of a path at which nothing is published.
+// notPublished returns the problem of a path at which nothing is published.
 func (a *API) notPublished(path string) error {
 	p := gateway.NewProblem(gateway.CodeNotFound, "nothing is published here",
 		"`ibid serve --publish 3 --public-url https://…` publishes a signed manifest of each answer")
@@ -48,23 +48,23 @@ func (a *API) notPublished(path string) error {
 	switch {
 	case a.publisher == nil:
 	case a.publisher.Level > 1 && strings.HasPrefix(path, "/runs/"):
-		p.Hint = "there is no such manifest: nobody announced it, its answer did not come to its end or was deleted " +
-			"before, or it was kept as long as manifests are"
+		p.Hint = "no such manifest: it was never announced, its answer did not complete or was deleted first, or its " +
+			"retention has ended"
 	case a.publisher.Level > 2:
-		p.Hint = manifest.DiscoveryPath + " says what is published, and where"
+		p.Hint = manifest.DiscoveryPath + " describes what is published, and where"
 	default:
 		p.Hint = fmt.Sprintf(
-			"--publish is %d; manifests and their log are published from 2 on, keys from 3 on", a.publisher.Level,
+			"--publish is %d; manifests and their log need level 2, keys level 3", a.publisher.Level,
 		)
 	}
 	return p
 }
 
-// heldBack keeps an answer back that says that there is nothing, or that something is wrong; all others pass.
+// heldBack withholds a not-found or error response; all others pass.
 type heldBack struct {
 	to     http.ResponseWriter
 	header http.Header
-	status int // 0: nothing yet
+	status int // 0 before the header is written
 }
 
 func (h *heldBack) Header() http.Header { return h.header }
@@ -91,13 +91,13 @@ func (h *heldBack) isHeld() bool {
 	return h.status == http.StatusNotFound || h.status >= http.StatusInternalServerError
 }
 
-// manifestBody says where the manifest of an answer or of a run is, as JSON.
+// manifestBody is the location of the manifest of an answer or of a run, as JSON.
 type manifestBody struct {
 	Path   string  `json:"path"`
 	URL    string  `json:"url"`
 	State  string  `json:"state"`
-	SHA256 *string `json:"sha256"` // of its body, hexadecimal; null: it is not built yet
-	Salt   *string `json:"salt"`   // of its private hashes, hexadecimal; null: it is not the caller's to know
+	SHA256 *string `json:"sha256"` // of its body, hexadecimal; null until it is built
+	Salt   *string `json:"salt"`   // of its private hashes, hexadecimal; null if the caller may not see it
 }
 
 // The states of a manifest.
@@ -106,7 +106,7 @@ const (
 	manifestBuilt   = "built"
 )
 
-// answerManifest says where the manifest of an answer is.
+// answerManifest returns the location of an answer's manifest.
 func (a *API) answerManifest(ctx context.Context, r *httpx.Request) (*manifestBody, error) {
 	call, err := a.findCall(r) //nolint:contextcheck // the request has it
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *API) answerManifest(ctx context.Context, r *httpx.Request) (*manifestBo
 	return a.showManifest(ctx, r, cmp.Or(call.Run, call.AnswerID), call.AnswerID)
 }
 
-// runManifest says where the final manifest of a run is.
+// runManifest returns the location of a run's final manifest.
 func (a *API) runManifest(ctx context.Context, r *httpx.Request) (*manifestBody, error) {
 	id, err := r.PathID()
 	if err != nil {
@@ -124,7 +124,7 @@ func (a *API) runManifest(ctx context.Context, r *httpx.Request) (*manifestBody,
 	return a.showManifest(ctx, r, id, "")
 }
 
-// showManifest shows the last manifest of an answer of a run; of the run itself, if answer is empty.
+// showManifest returns the latest manifest of an answer of a run, or of the run itself if answer is empty.
 func (a *API) showManifest(ctx context.Context, r *httpx.Request, run, answer string) (*manifestBody, error) {
 	if a.publisher == nil {
 		return nil, a.notPublished(r.URL.Path)
@@ -132,8 +132,8 @@ func (a *API) showManifest(ctx context.Context, r *httpx.Request, run, answer st
 	a.reader.CatchUp(ctx)
 	path, digest, err := a.lastManifest(ctx, r.Who.Tenant, run, answer)
 	if errors.Is(err, manifest.ErrNotFound) {
-		return nil, gateway.NewProblem(gateway.CodeNotFound, "no manifest of it is published",
-			"a call is published if its token may publish, or says so with the header "+gateway.PublishHeader+": yes")
+		return nil, gateway.NewProblem(gateway.CodeNotFound, "no manifest is published for it",
+			"a call is published if its token publishes, or with the header "+gateway.PublishHeader+": yes")
 	}
 	if err != nil {
 		return nil, err
@@ -161,8 +161,8 @@ func (a *API) lastManifest(ctx context.Context, tenant, run, answer string) (pat
 	return a.store.LastManifest(ctx, pub, answer)
 }
 
-// cite puts into the header of the answer document what its manifest announces, if one is published. The document has
-// the answer's text, by which a manifest is bound to it.
+// cite sets the header of an answer document to the announcement of its manifest, if one is published. The document
+// contains the answer's text, to which the manifest is bound.
 func (a *API) cite(h http.Header, r *httpx.Request, call *store.Call) {
 	if a.publisher == nil || a.publisher.Level < 2 {
 		return
@@ -175,12 +175,12 @@ func (a *API) cite(h http.Header, r *httpx.Request, call *store.Call) {
 		manifest.SetHeader(h, a.publisher.Form, list...)
 	case !errors.Is(err, manifest.ErrNotFound):
 		a.logger.LogAttrs(
-			ctx, slog.LevelWarn, "an answer is shown without its sources in the header", slog.Any("error", err),
+			ctx, slog.LevelWarn, "an answer is served without its sources in the header", slog.Any("error", err),
 		)
 	}
 }
 
-// announcements returns what the last manifest of an answer announces, or will once it is built.
+// announcements returns what the latest manifest of an answer announces, or will announce once it is built.
 func (a *API) announcements(ctx context.Context, tenant string, call *store.Call) ([]manifest.Announcement, error) {
 	path, digest, err := a.lastManifest(ctx, tenant, cmp.Or(call.Run, call.AnswerID), call.AnswerID)
 	if err != nil {

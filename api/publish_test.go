@@ -53,7 +53,7 @@ func newPages(tb testing.TB) *pages {
 	return p
 }
 
-// set puts a page, and returns its address.
+// set creates or changes a page and returns its address.
 func (p *pages) set(path, text string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ type press struct {
 	pages     *pages
 }
 
-// newPress returns a node that publishes at a level. Its verifier may reach the networks.
+// newPress returns a node that publishes at a level. Its verifier may connect to the given networks.
 func newPress(tb testing.TB, level int, allow ...string) *press {
 	tb.Helper()
 	p := &press{pages: newPages(tb)}
@@ -101,7 +101,7 @@ func keysAndLog(tb testing.TB, p *manifest.Publisher, s *store.Store) {
 	p.Log = testenv.Must(tlog.Open(tb.Context(), &tlog.Options{Origin: strings.TrimPrefix(p.Origin, "http://") + "/log", Tiles: s.Tiles(), Key: signer}))(tb)
 }
 
-// fetcher returns one that may reach the networks besides the public ones, and waits for nothing.
+// fetcher returns a fetcher that may also connect to the given networks, and does not wait between requests.
 func fetcher(tb testing.TB, allow ...string) *snapshot.Fetcher {
 	tb.Helper()
 	o := &snapshot.FetchOptions{Limits: snapshot.FetchLimits{PerHost: -1, Gap: -1, Backoff: -1}}
@@ -113,7 +113,7 @@ func fetcher(tb testing.TB, allow ...string) *snapshot.Fetcher {
 	return f
 }
 
-// loopback is where the sources of these tests are.
+// loopback is the network of the sources in these tests.
 const loopback = "127.0.0.0/8"
 
 // cites returns an answer that quotes a page.
@@ -129,13 +129,13 @@ func cites(url, quote string) *ibid.Answer {
 	return a
 }
 
-// eggs is a page, and quote what is cited of it.
+// eggs is a page, and quote the passage cited from it.
 const (
 	quote = "Grey herons usually lay four eggs, early in the spring"
 	eggs  = "<title>Herons</title><p>About the birds of the harbour.</p><p>" + quote + ", and both parents sit on them.</p>"
 )
 
-// publish stores a call that is to be published and is a run by itself, and waits until the manifests of both are built.
+// publish stores a call, a run of its own, and waits until the manifests of both are built.
 func (p *press) publish(tb testing.TB, c *store.Call) {
 	tb.Helper()
 	c.Publish, c.Run = true, "run_"+strings.TrimPrefix(c.AnswerID, "ans_")
@@ -143,7 +143,7 @@ func (p *press) publish(tb testing.TB, c *store.Call) {
 	p.build(tb, c.Run, 2)
 }
 
-// build builds what is to be published until so many manifests of a run were told of.
+// build builds manifests until n of the run's have been reported.
 func (p *press) build(tb testing.TB, run string, n int) {
 	tb.Helper()
 	w := testenv.Must(watch.NewPublishing(&watch.PublishingOptions{Store: p.store, Publisher: p.publisher, Fetcher: fetcher(tb, loopback), Logger: slog.New(slog.NewTextHandler(tb.Output(), nil))}))(tb)
@@ -174,14 +174,14 @@ func (p *press) build(tb testing.TB, run string, n int) {
 	}
 }
 
-// where is what the API says of a manifest.
+// where is the location of a manifest.
 type where struct {
 	Path, URL, State string
 	SHA256, Salt     *string
 }
 
-// A stranger reads what is published, under any name and from any page, octet for octet and field for field as it is signed; nothing
-// else.
+// Published data is served to anyone, under any host name and to any web page, byte for byte and field for field as
+// signed; nothing else is.
 func TestPublished(t *testing.T) {
 	p := newPress(t, 3, loopback)
 	c := call("ans_1", cites(p.pages.set("/herons", eggs), quote))
@@ -216,7 +216,7 @@ func announced(t *testing.T, res *response) []manifest.Announcement {
 	return testenv.Must(manifest.ParseHeader(res.Header.Values(manifest.HeaderName)))(t)
 }
 
-// A publisher that cannot work is told at the start.
+// A publisher that cannot work is an error at the start.
 func TestBadPublisher(t *testing.T) {
 	n := newNode(t, nil)
 	for _, p := range []*manifest.Publisher{{Level: 1}, {Level: 3, Origin: "https://agent.example"}, {Level: 4, Origin: "https://agent.example"}} {

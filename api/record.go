@@ -20,26 +20,26 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// maxRun is how many bytes the body may have that records a run, steps of it, or spans, before and after it is
-// unpacked. How large one step may be is the store's to say.
+// maxRun limits the body that records a run, steps or spans, before and after decompression. The store limits the size
+// of a step.
 const maxRun = 32 << 20
 
-// recordedBody says what was recorded.
+// recordedBody is the result of a recording.
 type recordedBody struct {
 	ID      string             `json:"id"`
-	Created bool               `json:"created"` // there was nothing of the run before
+	Created bool               `json:"created"` // the run was new
 	Steps   []recordedStepBody `json:"steps"`
-	Issues  []ibid.Issue       `json:"issues"` // what was odd about the body
+	Issues  []ibid.Issue       `json:"issues"` // found when the body was read
 }
 
 type recordedStepBody struct {
-	Number   *int    `json:"step_number"` // null: it gets one when the run is read
+	Number   *int    `json:"step_number"` // null if it is numbered when the run is read
 	ID       *string `json:"id"`
 	Created  bool    `json:"created"`
 	Replaced bool    `json:"replaced"`
 }
 
-// newRun records a run: what is known of it at its beginning, or all of it.
+// newRun records a run: as much as is known when it begins, or all of it.
 func (a *API) newRun(w *httpx.Reply, r *httpx.Request) error {
 	return a.recordBody(w, r, "", func(body []byte) (*store.Recording, error) {
 		said, err := readRun(body)
@@ -53,7 +53,7 @@ func (a *API) newRun(w *httpx.Reply, r *httpx.Request) error {
 			return nil, err
 		}
 		if t := said.Trail; len(t.Steps) > 0 && (t.Answer != "" || t.Final != nil || said.AnswerID != "") {
-			said.Finish = true // all of it was posted at once: it ended with its last step, where that is known
+			said.Finish = true // posted all at once: it ended with its last step, if that has a time
 			var ended time.Time
 			for i := range t.Steps {
 				s := &t.Steps[i]
@@ -82,7 +82,7 @@ func (a *API) newSteps(w *httpx.Reply, r *httpx.Request) error {
 
 // finishRun records that a run has ended, and its final answer.
 func (a *API) finishRun(w *httpx.Reply, r *httpx.Request) error {
-	a.reader.CatchUp(r.Context()) // what is published of a run that has ended should have its last answer
+	a.reader.CatchUp(r.Context()) // so that the published manifest of a finished run includes its last answer
 	return a.recordBody(w, r, r.PathValue("id"), func(body []byte) (*store.Recording, error) {
 		if len(bytes.TrimSpace(body)) == 0 {
 			body = []byte("{}")
@@ -102,8 +102,8 @@ func (a *API) finishRun(w *httpx.Reply, r *httpx.Request) error {
 	})
 }
 
-// publishRun says whether a run that has its final answer is to be published. As its header says, else as the token
-// does; but without a header, captured calls say so for themselves: what they kept back stays back.
+// publishRun sets whether a finished run is published: as its header says, else as its token does. Without a header, a
+// run with captured calls is left to these: what they withheld is not published.
 func (a *API) publishRun(r *httpx.Request, said *store.Recording) error {
 	publish, err := r.Who.Publishes(r.Header)
 	ends := said.Finish || said.AnswerID != "" || said.Trail.Answer != "" || said.Trail.Final != nil
@@ -124,8 +124,8 @@ func (a *API) publishRun(r *httpx.Request, said *store.Recording) error {
 	return nil
 }
 
-// recordBody reads a body, stores what it says of a run, and answers with what became of it. The run is that of id,
-// else the one that read names.
+// recordBody reads a body, records its contents and returns the result. The run is that of id, else the one that read
+// returns.
 func (a *API) recordBody(
 	w *httpx.Reply, r *httpx.Request, id string, read func(body []byte) (*store.Recording, error),
 ) error {
@@ -150,13 +150,13 @@ func (a *API) recordBody(
 	}
 	if !valid {
 		said.Trail.Issues = append(said.Trail.Issues, ibid.Issue{
-			Code: issueNotUTF8, Detail: "the body has bytes that are not UTF-8; they are replacement characters now",
+			Code: issueNotUTF8, Detail: "bytes that are not UTF-8 were replaced with replacement characters",
 		})
 	}
 	if why := gateway.CheckID(said.Run); why != "" {
 		return httpx.BadRequest(
-			fmt.Sprintf("id: %q cannot be that of a run: %s", httpx.Said(said.Run), why),
-			"leave it out, and the run gets one",
+			fmt.Sprintf("id: %q is not a valid run id: %s", httpx.Said(said.Run), why),
+			"leave it out to have one generated",
 		)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
@@ -175,7 +175,7 @@ func (a *API) recordBody(
 		ID:      said.Run,
 		Created: done.Created,
 		Steps:   []recordedStepBody{},
-		Issues:  append([]ibid.Issue{}, said.Trail.Issues...), // what was odd about it when it was read
+		Issues:  append([]ibid.Issue{}, said.Trail.Issues...), // found when it was read
 	}
 	for i := range said.Trail.Steps {
 		shown.Issues = append(shown.Issues, said.Trail.Steps[i].Issues...)
@@ -193,13 +193,13 @@ func (a *API) recordBody(
 	return w.JSON(status, shown)
 }
 
-// issueNotUTF8 is the code of the issue that a body is no text.
+// issueNotUTF8 is the code of the issue that a body is not valid UTF-8.
 const issueNotUTF8 = "invalid-utf8"
 
-// checkRun says where a body is not made of JSON values, or has a step that cannot be recorded of the run. From a file
-// what is whole would be taken; a client can send the rest again.
+// checkRun returns an error if a body is not a sequence of JSON values, or has a step that cannot be recorded in the
+// run. A file would be read as far as possible; a client can send it again.
 func checkRun(body []byte, run string) error {
-	body = bytes.TrimPrefix(body, []byte("\ufeff")) // some editors begin a file with it
+	body = bytes.TrimPrefix(body, []byte("\ufeff")) // a byte order mark, which some editors write
 	d := json.NewDecoder(bytes.NewReader(body))
 	for {
 		var value json.RawMessage
@@ -214,15 +214,15 @@ func checkRun(body []byte, run string) error {
 			bad := len(body) - len(bytes.TrimLeft(body[d.InputOffset():], " \t\r\n"))
 			line := 1 + bytes.Count(body[:bad], []byte("\n"))
 			return httpx.BadRequest(
-				fmt.Sprintf("line %d and what follows is not JSON: %v", line, err),
-				"nothing was recorded; send one object, an array of them, or one a line",
+				fmt.Sprintf("not JSON from line %d on: %v", line, err),
+				"nothing was recorded; send one object, an array of objects, or one object per line",
 			)
 		}
 	}
 }
 
-// checkSteps says what is wrong with the steps in a value: with one of them, a list of them, or a run. What has another
-// form is for whoever reads it.
+// checkSteps checks the steps in a value: a single step, a list of steps, or a run. Other forms are left to the reader
+// of the value.
 func checkSteps(value json.RawMessage, run string) error {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) == nil {
@@ -234,7 +234,7 @@ func checkSteps(value json.RawMessage, run string) error {
 		return nil
 	}
 	var members map[string]json.RawMessage
-	_ = json.Unmarshal(value, &members) // of what is no object there are none
+	_ = json.Unmarshal(value, &members) // only objects have members
 	for _, name := range []string{"reasoning_steps", "steps"} {
 		if json.Unmarshal(members[name], &list) != nil {
 			continue
@@ -248,8 +248,8 @@ func checkSteps(value json.RawMessage, run string) error {
 	return checkStep(value, run, "")
 }
 
-// checkStep says what is wrong with the number and the run of a step. Zero is no number: it would be the one of a step
-// without.
+// checkStep checks the number and the run of a step. Zero is refused as a number, since it would mean that the step has
+// none.
 func checkStep(value json.RawMessage, run, place string) error {
 	var step struct {
 		RunID  json.RawMessage `json:"run_id"`
@@ -257,7 +257,7 @@ func checkStep(value json.RawMessage, run, place string) error {
 		Number json.RawMessage `json:"step_number"`
 		Step   json.RawMessage `json:"step"`
 	}
-	_ = json.Unmarshal(value, &step) // what is no object has none of these
+	_ = json.Unmarshal(value, &step) // only objects have members
 	for _, of := range []struct {
 		name string
 		raw  json.RawMessage
@@ -265,7 +265,7 @@ func checkStep(value json.RawMessage, run, place string) error {
 		if n, err := strconv.ParseFloat(strings.Trim(string(of.raw), "\" "), 64); err == nil && n == 0 {
 			return httpx.BadRequest(
 				place+of.name+": steps are numbered from 1",
-				"count from 1, or leave the numbers out: a step without one is the next",
+				"count from 1, or leave the number out: such a step comes next",
 			)
 		}
 	}
@@ -280,24 +280,23 @@ func checkStep(value json.RawMessage, run, place string) error {
 	return nil
 }
 
-// aboutAnotherRun says that a body names a run that is not the one of the path.
+// aboutAnotherRun returns the problem of a body that names a run other than that of the path.
 func aboutAnotherRun(name, id string) error {
 	return httpx.BadRequest(
-		fmt.Sprintf("%s: the body is about the run %q", name, httpx.Said(id)), "leave it out: the path has it")
+		fmt.Sprintf("%s: the body names another run, %q", name, httpx.Said(id)), "leave it out: it is in the path")
 }
 
-// readRun reads a run in any form that package trail knows. Besides it may have an answer_id, and it need not have
-// anything.
+// readRun reads a run in any form that package trail accepts, optionally with an answer_id. All members are optional.
 func readRun(body []byte) (*store.Recording, error) {
 	said := &store.Recording{}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) == nil && members != nil { // else it is a list or lines of steps, or wrong
+	if json.Unmarshal(body, &members) == nil && members != nil { // else it is a list or lines of steps, or invalid
 		if raw, ok := members["answer_id"]; ok && json.Unmarshal(raw, &said.AnswerID) != nil {
-			return nil, httpx.BadRequest("answer_id: it must be a string", "")
+			return nil, httpx.BadRequest("answer_id: must be a string", "")
 		}
 		delete(members, "answer_id")
 		if members["reasoning_steps"] == nil && members["steps"] == nil {
-			members["reasoning_steps"] = json.RawMessage("[]") // by this it is known as a run
+			members["reasoning_steps"] = json.RawMessage("[]") // marks it as a run
 		}
 		var err error
 		if body, err = json.Marshal(members); err != nil {
@@ -310,24 +309,23 @@ func readRun(body []byte) (*store.Recording, error) {
 	}
 	if said.AnswerID != "" && (t.Answer != "" || t.Final != nil) {
 		return nil, httpx.BadRequest(
-			"both final_answer and answer_id say which the final answer is", "send one of them")
+			"final_answer and answer_id cannot be combined", "send one of them")
 	}
 	said.Trail = t
 	return said, nil
 }
 
-// badRun says what is wrong with a body.
+// badRun returns the problem of an invalid body.
 func badRun(err error) error {
 	if errors.Is(err, trail.ErrLimit) {
 		return gateway.NewProblem(gateway.CodeTooLarge, err.Error(), "send it in several parts")
 	}
-	return httpx.BadRequest(err.Error(), "the names are those of docs/trail.md: "+
+	return httpx.BadRequest(err.Error(), "docs/trail.md lists the members: "+
 		`{"step_number": 1, "question": "…", "intermediate_answer": "…", `+
 		`"source_attributions": [{"document_id": "…", "relevance_score": 0.9}]}`)
 }
 
-// checkAnswer says that there is no such answer: a final answer that nobody finds is a mistake that shows too late
-// otherwise.
+// checkAnswer returns an error if the answer does not exist: otherwise a wrong final answer would be noticed too late.
 func (a *API) checkAnswer(r *httpx.Request, id string) error {
 	if id == "" {
 		return nil
@@ -337,8 +335,8 @@ func (a *API) checkAnswer(r *httpx.Request, id string) error {
 	_, err := a.reader.Call(ctx, r.Who.Tenant, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return httpx.BadRequest(
-			fmt.Sprintf("answer_id: there is no answer %q", httpx.Said(id)),
-			"it is the Ibid-Answer of a response; final_answer takes a text",
+			fmt.Sprintf("answer_id: no such answer: %q", httpx.Said(id)),
+			"use the Ibid-Answer of a response; to give a text, use final_answer",
 		)
 	}
 	return err

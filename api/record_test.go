@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// recorded is what recording answers.
+// recorded is the response to a recording.
 type recorded struct {
 	ID      string
 	Created bool
@@ -18,7 +18,7 @@ type recorded struct {
 	Issues  []struct{ Code, Detail string }
 }
 
-// post posts body and returns what came back, which must have that status.
+// post posts body and returns the response, which must have the status.
 func (n *node) post(t *testing.T, status int, path, body string, fields ...string) recorded {
 	t.Helper()
 	res := n.do(t, "POST", path, body, fields...)
@@ -29,7 +29,7 @@ func (n *node) post(t *testing.T, status int, path, body string, fields ...strin
 	return got
 }
 
-// What cannot be recorded is refused with a reason, and changes nothing.
+// Input that cannot be recorded is refused with a reason and changes nothing.
 func TestRecordRefused(t *testing.T) {
 	n := newNode(t, nil)
 	n.post(t, 201, "/v1/runs/r/steps", `[{"step_number": 1, "id": "a"}, {"step_number": 2}]`)
@@ -50,7 +50,7 @@ func TestRecordRefused(t *testing.T) {
 		res := n.do(t, "POST", test.path, test.body)
 		wantProblem(t, res, test.status)
 		if !strings.Contains(res.body, test.says) {
-			t.Errorf("%s %.60s does not say %q: %s", test.path, test.body, test.says, res.body)
+			t.Errorf("%s %.60s lacks %q: %s", test.path, test.body, test.says, res.body)
 		}
 		if len(res.body) > 2000 {
 			t.Errorf("%s: a problem of %d bytes", test.path, len(res.body))
@@ -67,7 +67,7 @@ func TestRecordRefused(t *testing.T) {
 	}
 }
 
-// A run may have ten thousand steps, and is read and linked in seconds.
+// A run with ten thousand steps is read and linked in seconds.
 func TestRecordManySteps(t *testing.T) {
 	n := newNode(t, nil)
 	var b strings.Builder

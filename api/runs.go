@@ -17,11 +17,11 @@ import (
 type runItem struct {
 	ID         string     `json:"id"`
 	Agent      *string    `json:"agent"`
-	Question   *string    `json:"original_question"` // in a list its beginning
+	Question   *string    `json:"original_question"` // in a list, its beginning
 	Strategy   *string    `json:"strategy"`
 	StartedAt  *time.Time `json:"started_at"`
-	EndedAt    *time.Time `json:"ended_at"`       // when the last thing of it that is known ended
-	FinishedAt *time.Time `json:"finished_at"`    // when the agent said that it ended
+	EndedAt    *time.Time `json:"ended_at"`       // when its last known call or step ended
+	FinishedAt *time.Time `json:"finished_at"`    // when the agent reported its end
 	Answers    int        `json:"answers"`        // how many
 	Recorded   int        `json:"recorded_steps"` // how many
 }
@@ -34,21 +34,21 @@ type runBody struct {
 	Final      *string    `json:"final_answer"`
 	AnswerID   *string    `json:"answer_id"`
 	Steps      []stepBody `json:"steps"`
-	NextCursor *string    `json:"next_cursor"` // of the page with the steps before these
+	NextCursor *string    `json:"next_cursor"` // of the page with earlier steps
 }
 
-// stepBody is a step: the answer that it led to, or what was recorded of it. Several calls that named the same step
-// have one element each, and so has what was recorded of it.
+// stepBody is a step: the answer that it produced, or its recording. A step with several calls has one element for
+// each, and one for its recording.
 type stepBody struct {
 	Number   *int        `json:"number"`
 	Tool     *string     `json:"tool"`
-	After    []int       `json:"after"` // the steps that it builds on; null: the one before, or not said
+	After    []int       `json:"after"` // the steps that it builds on; null means the previous one, or unknown
 	AnswerID *string     `json:"answer_id"`
 	Answer   *answerBody `json:"answer"`
 	Recorded *trail.Step `json:"recorded"`
 }
 
-// run shows a run with its latest steps: each one's answer with its sources, and what was recorded of it.
+// run returns a run with its latest steps: the answer of each with its sources, and its recording.
 func (a *API) run(ctx context.Context, r *httpx.Request) (*runBody, error) {
 	id, err := r.PathID()
 	if err != nil {
@@ -74,7 +74,7 @@ func showRun(_ *httpx.Request, run *store.Run) runItem {
 	}
 }
 
-// showSteps shows the steps of a page by their numbers, what was recorded of one before its answers.
+// showSteps returns the steps of a page ordered by number, the recording of a step before its answers.
 func showSteps(run *store.Run, opts ibid.DocumentOptions) []stepBody {
 	all := make([]stepBody, 0, len(run.Calls)+len(run.Recordings))
 	for i := range run.Recordings {

@@ -17,25 +17,25 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// The stories of testdata/story. A story starts what it talks to by a command of its own:
+// The stories of testdata/story. A story starts the server that it needs with one of these commands:
 //
-//	node [bootstrap TOKEN | origin URL]  a node without keys
-//	press LEVEL [NETWORK]                one that publishes, whose verifier may reach the network
+//	node [bootstrap TOKEN | origin URL]  starts a node without keys
+//	press LEVEL [NETWORK]                starts one that publishes, whose verifier may connect to the network
 //	answer ID [NAME=VALUE…] URL…         stores an answer that cites pages
 //	token NAME TENANT SCOPE…             makes an access token, and sets a variable to it
 //	page PATH TEXT                       puts a page on a site, and sets PAGE to its address
 //	publish ID                           stores an answer that quotes $PAGE, and waits until it is published
 //	build RUN N                          waits until N manifests of a run are built
 //	kept TENANT URL HOURS TEXT           keeps a copy of a source, and sets HASH
-//	golden FILE                          the last body is that of testdata, JSON with line breaks
+//	golden FILE                          compares the last body with a file of testdata; JSON is indented there
 //	changed ID OF QUOTE                  stores an answer to $PAGE that is a later state of another
 //	moment VARIABLE                      sets a variable to the time
 //	prune TIME                           removes manifests that were built before
-//	due N                                N runs or answers came to be published since the last time
-//	chain                                the incidents of the last body, as a client can check them, are a chain
-//	checked STATUS COUNTS                the citations of $PAGE were checked so
+//	due N                                checks that N runs or answers became due for publication since the last time
+//	chain                                checks that the incidents of the last body form a chain, as a client would
+//	checked STATUS COUNTS                stores this check result for the citations of $PAGE
 //	alert KIND SUMMARY [ANSWER]          raises an alert
-//	away                                 the store is away from now on
+//	away                                 makes the store unavailable from now on
 func TestStories(t *testing.T) {
 	type story = servertest.Story[press]
 	servertest.Stories(t, map[string]string{

@@ -13,14 +13,14 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// The bus wakes a listener every 15 seconds: that is the heartbeat, and the moment to see whether the reader may still read.
+// The bus wakes a listener every 15 seconds, to send a heartbeat and check that the reader still has access.
 func TestStreamHeartbeat(t *testing.T) {
 	w := httptest.NewRecorder()
 	valid := true
 	s := &stream{Stream: httpx.NewStream(w, time.Second), valid: func() bool { return valid }}
-	testenv.OK(t, s.tell(bus.Message{Wake: true}))
-	testenv.OK(t, s.tell(bus.Message{Event: &store.Event{Seq: 7, Kind: "answer", Data: json.RawMessage("{\n}")}}))
-	if err := s.tell(bus.Message{Live: &bus.Live{Kind: "text", Data: json.RawMessage("no JSON")}}); err != nil {
+	testenv.OK(t, s.send(bus.Message{Wake: true}))
+	testenv.OK(t, s.send(bus.Message{Event: &store.Event{Seq: 7, Kind: "answer", Data: json.RawMessage("{\n}")}}))
+	if err := s.send(bus.Message{Live: &bus.Live{Kind: "text", Data: json.RawMessage("no JSON")}}); err != nil {
 		t.Errorf("one bad delta ends the stream: %v", err)
 	}
 	if got, want := w.Body.String(), ": heartbeat\n\nid: 7\nevent: answer\ndata: {}\n\n"; got != want {
@@ -30,7 +30,7 @@ func TestStreamHeartbeat(t *testing.T) {
 		t.Errorf("flushed %v, last %d", w.Flushed, s.last)
 	}
 	valid = false
-	if err := s.tell(bus.Message{Wake: true}); !errors.Is(err, errEnd) {
-		t.Errorf("whose token was revoked: %v", err)
+	if err := s.send(bus.Message{Wake: true}); !errors.Is(err, errEnd) {
+		t.Errorf("after the token was revoked: %v", err)
 	}
 }

@@ -30,21 +30,21 @@ const (
 	asOTLP = "otlp"
 )
 
-// summarise bounds how long making a summary may take. That it waits for others and for the store is bounded by
+// summarise bounds the computation of a summary. Waiting for other summaries and for the store is bounded by
 // httpx.StoreTime.
 const summarise = 2 * time.Minute
 
-// summaryOptions are how a summary is wanted.
+// summaryOptions are the options of a summary.
 type summaryOptions struct {
 	trail.SummaryOptions
 
 	form, strategy string
-	content        bool                            // with all words of the passages that steps had
-	known          map[string]support.QualityInput // what people said of documents
+	content        bool                            // include the full text of the passages
+	known          map[string]support.QualityInput // people's ratings of documents
 }
 
-// summary shows what a run rested on, and what each sentence of its answer does. Requests for the same summary at the
-// same time share one.
+// summary returns the sources of a run, and which of them each sentence of its answer rests on. Concurrent requests for
+// the same summary share one computation.
 func (a *API) summary(w *httpx.Reply, r *httpx.Request) error {
 	opts := readSummaryOptions(r.Params)
 	id, err := r.PathID()
@@ -62,10 +62,10 @@ func (a *API) summary(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// Summary returns what GET /v1/runs/{id}/summary shows of a run unless it is told otherwise, within the same bounds:
-// with the sentences linked, the sources assessed with what people said of them, and of passages only excerpts. Who
-// asks for the same at the same time gets the same one, so nobody may change it. It returns when ctx ends, though
-// others may still wait. A run that is not there is store.ErrNotFound.
+// Summary returns the default result of GET /v1/runs/{id}/summary for a run, within the same limits: with linked
+// sentences, sources assessed using people's ratings, and passages reduced to excerpts. Concurrent callers share the
+// result and must not modify it. Summary returns when ctx ends, even if other callers are still waiting. An unknown run
+// is store.ErrNotFound.
 func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, error) {
 	params, err := httpx.ReadParams("", summaryParams())
 	if err != nil {
@@ -84,8 +84,8 @@ func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, 
 	})
 }
 
-// ExportRun returns a run as GET /v1/runs/{id}/summary writes it, as json, prov or otlp; empty is json. Another word is
-// an error for whoever asked.
+// ExportRun returns a run as GET /v1/runs/{id}/summary writes it, as json, prov or otlp; empty means json. Any other
+// word is a bad request.
 func (a *API) ExportRun(ctx context.Context, tenant, run, as string) ([]byte, error) {
 	query := ""
 	if as != "" {
@@ -101,7 +101,8 @@ func (a *API) ExportRun(ctx context.Context, tenant, run, as string) ([]byte, er
 	})
 }
 
-// shared returns what work returns, once for all who ask for the same at the same time and as long as one of them does.
+// shared returns the result of work, which runs once for all concurrent callers with the same key and ends early only
+// when all of them have left.
 func shared[T any](ctx context.Context, a *API, same []any, work func(context.Context) (T, error)) (T, error) {
 	var none T
 	key, err := json.Marshal(same)
@@ -126,7 +127,8 @@ func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryO
 	return body, err
 }
 
-// readRun calls use with a run and how its sentences are linked, within the bounds of summaries. It completes opts.
+// readRun calls use with a run and the options for linking its sentences, within the limits of summaries. It completes
+// opts.
 func (a *API) readRun(
 	ctx context.Context, tenant, id string, opts *summaryOptions,
 	use func(context.Context, *trail.Trail, *trail.LinkOptions) error,
@@ -145,9 +147,8 @@ func (a *API) readRun(
 	if err != nil {
 		return httpx.StoreError("read a run", err)
 	}
-	// Sentences are linked by the strategy that was asked for, else by the run's own, if it is known here, else by the
-	// defaults. Whatever the strategy's checker is, it is the built-in one that infers: a page that is opened should
-	// cost nothing but time.
+	// The strategy is the requested one, else the run's own if it is configured here, else the defaults. Whatever the
+	// strategy's checker, links are inferred by the built-in one: opening a page must not cost anything but time.
 	link := &trail.LinkOptions{}
 	strategy, err := experiment.Find(a.o.Strategies, cmp.Or(opts.strategy, t.Strategy))
 	switch {
@@ -155,12 +156,12 @@ func (a *API) readRun(
 		link = strategy.Link()
 	case opts.strategy != "":
 		return httpx.BadRequest(
-			err.Error(), "strategies of your own stand under strategies in the file of ibid serve --config",
+			err.Error(), "define your own under strategies in the file of ibid serve --config",
 		)
 	}
-	if opts.form == asJSON { // the others say nothing of it
+	if opts.form == asJSON { // other forms do not show it
 		if opts.known, err = a.knownOf(ctx, tenant, id); err != nil {
-			return httpx.StoreError("read what people said of a run", err)
+			return httpx.StoreError("read the ratings of a run", err)
 		}
 	}
 	if err := use(ctx, t, link); err != nil {
@@ -169,14 +170,14 @@ func (a *API) readRun(
 	return nil
 }
 
-// The relevance that people give counts as an up from one of these on, as a down up to the other, and not in between.
+// A rating counts as positive from upFrom on and as negative up to downUpTo. Others are ignored.
 const (
 	upFrom   = 0.6
 	downUpTo = 0.3
 )
 
-// knownOf returns what people said of the sources of a run. The last word of a person on a source and step counts; of
-// more than store.MaxLimit words in all, the last ones do.
+// knownOf returns people's ratings of the sources of a run. A person's latest rating of a source in a step counts; of
+// more than store.MaxLimit entries, only the latest are read.
 func (a *API) knownOf(ctx context.Context, tenant, run string) (map[string]support.QualityInput, error) {
 	said, err := a.store.Feedback(ctx, tenant, &store.FeedbackQuery{Run: run, Limit: store.MaxLimit})
 	if err != nil {
@@ -210,12 +211,12 @@ func (a *API) knownOf(ctx context.Context, tenant, run string) (map[string]suppo
 	return known, nil
 }
 
-// renderTrail links the sentences of a run's answer with what they rest on, and writes the run in a form.
+// renderTrail links the sentences of a run's answer to their sources and writes the run in a form.
 func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link *trail.LinkOptions) ([]byte, error) {
 	if opts.form == asOTLP {
 		return otel.Write(t, otel.JSON, &otel.WriteOptions{NoContent: opts.NoExcerpts})
 	}
-	if opts.form == asPROV { // the answer derives from the steps that feed it, which are known then
+	if opts.form == asPROV { // links make the answer derive from the steps that feed it
 		if _, err := t.Link(ctx, nil, link); err != nil {
 			return nil, err
 		}
@@ -233,7 +234,7 @@ func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link
 	return httpx.Encode(s)
 }
 
-// summarised links and weighs a run and adds it up.
+// summarised links the sentences of a run, weighs its sources and returns the summary.
 func summarised(
 	ctx context.Context, t *trail.Trail, opts *summaryOptions, link *trail.LinkOptions,
 ) (*trail.Summary, error) {
@@ -253,7 +254,7 @@ func summarised(
 	return s, nil
 }
 
-// leaveOutContent leaves of the passages of a run's steps their excerpts.
+// leaveOutContent replaces the content of the passages by excerpts.
 func leaveOutContent(t *trail.Trail) {
 	for i := range t.Steps {
 		step := &t.Steps[i]
@@ -268,7 +269,7 @@ func leaveOutContent(t *trail.Trail) {
 	}
 }
 
-// The bounds of the parameters of a summary.
+// Upper bounds of the parameters of a summary.
 const (
 	maxTop     = 1000
 	maxExcerpt = 10_000
@@ -281,17 +282,18 @@ func summaryParams() []httpx.Param {
 		httpx.OneOf("as: the summary, the run in another program's format, or a bibliography",
 			slices.Concat([]string{asJSON, asPROV, asOTLP}, text.Strings(biblio.Formats()))...),
 		{
-			Name: "threshold", Kind: httpx.Share, Default: share, Doc: "primary sources are more relevant than this",
+			Name: "threshold", Kind: httpx.Share, Default: share, Doc: "the relevance that primary sources must exceed",
 		},
-		httpx.Number("top: how many primary sources there are at most", trail.DefaultTop, 1, maxTop),
-		httpx.Number("excerpt: characters of a passage that are shown; 0: none", trail.DefaultExcerpt, 0, maxExcerpt),
-		httpx.OneOf("adjust: rank sources by their relevance times the confidence of their step", "false", "true"),
-		httpx.Texts("strategy: by which strategy sentences are linked; without it, the run's own")[0],
-		httpx.OneOf("content: with the whole words of passages", "false", "true"),
+		httpx.Number("top: the maximum number of primary sources", trail.DefaultTop, 1, maxTop),
+		httpx.Number(
+			"excerpt: the maximum characters of a passage; 0 omits passages", trail.DefaultExcerpt, 0, maxExcerpt),
+		httpx.OneOf("adjust: rank sources by relevance times the confidence of their step", "false", "true"),
+		httpx.Texts("strategy: the strategy that links sentences; defaults to the run's own")[0],
+		httpx.OneOf("content: include the full text of passages", "false", "true"),
 	}
 }
 
-// readSummaryOptions returns how a summary is wanted.
+// readSummaryOptions returns the options that a request gives.
 func readSummaryOptions(p httpx.Params) *summaryOptions {
 	threshold := p.Float("threshold")
 	return &summaryOptions{
@@ -303,25 +305,25 @@ func readSummaryOptions(p httpx.Params) *summaryOptions {
 	}
 }
 
-// flights is work whose result all get who ask for the same at the same time. It goes on as long as one of them waits
-// for it. The zero value is ready.
+// flights deduplicates concurrent work: callers with the same key share one result. Work goes on as long as one of them
+// waits for it. The zero value is ready to use.
 type flights struct {
 	mu sync.Mutex
-	of map[string]*flight // what is being done
+	of map[string]*flight // running work by key
 }
 
-// flight is one of them.
+// flight is one piece of work.
 type flight struct {
-	waiting int // how many want its result; guarded by flights.mu
+	waiting int // callers waiting for the result; guarded by flights.mu
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when the rest is there
+	done    chan struct{} // closed when value, err and panic are set
 	value   any
 	err     error
 	panic   any
 }
 
-// do returns what work returns, or why ctx has ended if it does before. Who leaves last ends the work and waits for
-// that. A panic of the work is one of all who wait.
+// do returns the result of work, or the error of ctx if that ends first. The last caller to leave cancels the work and
+// waits for it to end. A panic in the work is raised in every waiting caller.
 func (f *flights) do(ctx context.Context, key string, work func(context.Context) (any, error)) (any, error) {
 	one := f.join(ctx, key, work)
 	select {
@@ -338,14 +340,14 @@ func (f *flights) do(ctx context.Context, key string, work func(context.Context)
 	}
 }
 
-// join begins the work, if nobody has.
+// join starts the work unless it is running.
 func (f *flights) join(ctx context.Context, key string, work func(context.Context) (any, error)) *flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one := f.of[key]
 	if one == nil {
 		one = &flight{done: make(chan struct{})}
-		// others may wait for it when whoever asked first has left
+		// later callers may still wait for it after the first has left
 		ctx, one.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		if f.of == nil {
 			f.of = map[string]*flight{}
@@ -371,7 +373,7 @@ func (f *flights) run(ctx context.Context, key string, one *flight, work func(co
 	one.value, one.err = work(ctx)
 }
 
-// leave says that somebody does not wait any more. The last one ends the work.
+// leave removes a waiting caller and reports whether it was the last, in which case it cancels the work.
 func (f *flights) leave(key string, one *flight) (last bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -383,7 +385,7 @@ func (f *flights) leave(key string, one *flight) (last bool) {
 	return true
 }
 
-// forget lets whoever asks from now on begin anew.
+// forget makes later callers start the work again.
 func (f *flights) forget(key string, one *flight) {
 	if f.of[key] == one {
 		delete(f.of, key)

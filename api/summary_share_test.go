@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// What the page takes in the process is what GET /v1/runs/{id}/summary shows.
+// The page gets the same summary in the process as GET /v1/runs/{id}/summary serves.
 func TestSummaryInProcess(t *testing.T) {
 	n := newNode(t, nil)
 	run := &trail.Trail{
@@ -30,7 +30,7 @@ func TestSummaryInProcess(t *testing.T) {
 	n.read(t, "/v1/runs/r1/summary", &want)
 	testenv.Equal(t, "", want, got)
 	if !strings.Contains(string(raw), `"feedback"`) {
-		t.Error("what people said is not in it")
+		t.Error("the ratings are missing")
 	}
 	for _, as := range []string{"json", "prov", "otlp"} {
 		body := testenv.Must(n.api.ExportRun(t.Context(), store.DefaultTenant, "r1", as))(t)
@@ -40,14 +40,14 @@ func TestSummaryInProcess(t *testing.T) {
 		}
 	}
 	if _, err := n.api.ExportRun(t.Context(), store.DefaultTenant, "r1", "pdf"); err == nil {
-		t.Error("a form that is not there")
+		t.Error("an unknown form is accepted")
 	}
 	if _, err := n.api.Summary(t.Context(), "others", "r1"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another tenant: %v", err)
 	}
 }
 
-// Many who ask at the same time get the same, also those that ask over HTTP meanwhile.
+// Concurrent requests share one summary, including those over HTTP.
 func TestSummaryShared(t *testing.T) {
 	n := newNode(t, nil)
 	testenv.Must(n.store.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "r1", Trail: &trail.Trail{Answer: "Herons nest in trees."}, Finish: true}))(t)

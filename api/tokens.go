@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// tokenBody is a token as JSON. Its secret is shown once, when it is made.
+// tokenBody is a token as JSON. Its secret is returned only when it is created.
 type tokenBody struct {
 	ID        string     `json:"id"`
 	Tenant    string     `json:"tenant"`
@@ -30,26 +30,26 @@ func showToken(t *store.Token) tokenBody {
 	}
 }
 
-// mayManage reports whether an administrator is one of that tenant. The tenant default is the operator's: its
-// administrators manage the tokens of all.
+// mayManage reports whether the caller, an administrator, manages the tenant: their own, or any if theirs is the
+// operator's tenant, default.
 func mayManage(r *httpx.Request, tenant string) bool {
 	return r.Who.Tenant == tenant || r.Who.Tenant == store.DefaultTenant
 }
 
-// checkManages refuses a request for a tenant that its caller does not manage. The rule says who may.
-func checkManages(r *httpx.Request, tenant, rule string) error {
+// checkManages refuses a request for a tenant that the caller does not manage. The hint is the rule that applies.
+func checkManages(r *httpx.Request, tenant, hint string) error {
 	if mayManage(r, tenant) {
 		return nil
 	}
-	return httpx.BadRequest("tenant: it is not that of the access token", rule)
+	return httpx.BadRequest("tenant: not the access token's tenant", hint)
 }
 
-// tokenList is what GET /v1/tokens answers.
+// tokenList is the response of GET /v1/tokens.
 type tokenList struct {
 	Tokens []tokenBody `json:"tokens"`
 }
 
-// tokens lists the tokens that the caller manages, revoked ones too.
+// tokens lists the tokens that the caller manages, including revoked ones.
 func (a *API) tokens(ctx context.Context, r *httpx.Request) (*tokenList, error) {
 	all, err := a.store.Tokens(ctx)
 	body := &tokenList{[]tokenBody{}}
@@ -69,7 +69,8 @@ type tokenOrder struct {
 	Publish bool     `json:"publish"`
 }
 
-// newToken makes a token. After the first one every request needs one, so that this must be able to make others.
+// newToken creates a token. Once there is one, every request needs a token, so the first one must be able to create
+// others.
 func (a *API) newToken(w *httpx.Reply, r *httpx.Request) error {
 	var order tokenOrder
 	if err := httpx.ReadJSON(w, r.Request, &order); err != nil {
@@ -78,8 +79,8 @@ func (a *API) newToken(w *httpx.Reply, r *httpx.Request) error {
 	if order.Tenant == "" {
 		order.Tenant = r.Who.Tenant
 	}
-	const rule = "only administrators of the tenant default make tokens of others"
-	if err := checkManages(r, order.Tenant, rule); err != nil {
+	const hint = "only administrators of the tenant default create tokens for other tenants"
+	if err := checkManages(r, order.Tenant, hint); err != nil {
 		return err
 	}
 	slices.Sort(order.Scopes)
@@ -95,14 +96,14 @@ func (a *API) newToken(w *httpx.Reply, r *httpx.Request) error {
 	if r.Who.Token == "" && !slices.Contains(t.Scopes, store.ScopeAdmin) {
 		return httpx.BadRequest(
 			"scopes: the first token must have admin",
-			"from then on every request needs a token, and only one with admin makes others",
+			"every later request needs a token, and only one with admin can create others",
 		)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
 	secret, err := a.store.NewToken(ctx, t)
 	if err != nil {
-		return httpx.StoreError("make a token", err)
+		return httpx.StoreError("create a token", err)
 	}
 	a.o.Guard.Forget()
 	body := showToken(t)
@@ -110,7 +111,7 @@ func (a *API) newToken(w *httpx.Reply, r *httpx.Request) error {
 	return w.JSON(http.StatusCreated, body)
 }
 
-// revokeToken makes a token invalid: here at once, on other nodes within 30 seconds.
+// revokeToken revokes a token: here at once, on other nodes within 30 seconds.
 func (a *API) revokeToken(w *httpx.Reply, r *httpx.Request) error {
 	id, err := r.PathID()
 	if err != nil {
@@ -133,11 +134,11 @@ func (a *API) revokeToken(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// auditLog lists what the administrators of a tenant did.
+// auditLog lists the actions of a tenant's administrators.
 func (a *API) auditLog(ctx context.Context, r *httpx.Request) (*store.Page[store.AuditEntry], error) {
 	tenant := cmp.Or(r.Params.Get("tenant"), r.Who.Tenant)
-	const rule = "only administrators of the tenant default see the audit logs of others"
-	if err := checkManages(r, tenant, rule); err != nil {
+	const hint = "only administrators of the tenant default see the audit logs of other tenants"
+	if err := checkManages(r, tenant, hint); err != nil {
 		return nil, err
 	}
 	return a.store.AuditLog(ctx, tenant, r.Params.Get("cursor"), r.Params.Int("limit"))
@@ -155,14 +156,14 @@ type streamTokenBody struct {
 	ExpiresAt   time.Time `json:"expires_at"`
 }
 
-// streamToken makes a token for the events of one run, to stand in the URL of an EventSource.
+// streamToken creates a token for the events of one run, for use in the URL of an EventSource.
 func (a *API) streamToken(w *httpx.Reply, r *httpx.Request) error {
 	var order streamOrder
 	if err := httpx.ReadJSON(w, r.Request, &order); err != nil {
 		return err
 	}
 	if !httpx.IsID(order.Run) {
-		return httpx.BadRequest("run: it is not a run's id", `send {"run": "run_…"}`)
+		return httpx.BadRequest("run: not the id of a run", `send {"run": "run_…"}`)
 	}
 	token, expires := a.o.Guard.StreamToken(r.Who, order.Run)
 	return w.JSON(http.StatusCreated, streamTokenBody{token, order.Run, expires})

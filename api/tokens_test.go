@@ -9,7 +9,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Every path asks for its scope.
+// Every path requires its scope.
 func TestScopes(t *testing.T) {
 	n := newNode(t, &gateway.GuardOptions{Bootstrap: "b"})
 	secrets := map[string]string{}

@@ -18,11 +18,11 @@ import (
 	"github.com/ibidhq/ibid/trail/otel"
 )
 
-// tracesPath is where OTLP's exporters send traces to, by the specification.
+// tracesPath is where OTLP exporters send traces, by the specification.
 const tracesPath = "/v1/traces"
 
-// traces records the spans of agents' runs in a trace request of OTLP/HTTP. Spans that have nothing to do with a run
-// are accepted and not kept. A request may come again: each span is kept once.
+// traces records the spans of agents' runs from an OTLP/HTTP trace request. Spans that belong to no run are accepted
+// and dropped. Requests may be repeated: each span is stored once.
 func (a *API) traces(w *httpx.Reply, r *httpx.Request) error {
 	body, release, err := a.bodies.Read(w, r, maxRun)
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *API) traces(w *httpx.Reply, r *httpx.Request) error {
 			reject(len(run.Steps), "the run "+strconv.Quote(httpx.Said(run.ID))+": "+why)
 			continue
 		}
-		// What the store refuses counts as rejected: it would refuse it again.
+		// Data that the store refuses counts as rejected: retrying would not help.
 		done, err := a.store.Record(ctx, r.Who.Tenant, &store.Recording{Run: run.ID, Trail: run, Partly: true})
 		switch {
 		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrLimit):
@@ -66,7 +66,7 @@ func (a *API) traces(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// traceType returns the media type that a trace request is answered in: its own. What is neither is answered in JSON.
+// traceType returns the media type of the response to a trace request: that of the request, or JSON if it is neither.
 func traceType(r *httpx.Request) string {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil && mediaType == otel.Protobuf {
@@ -75,8 +75,8 @@ func traceType(r *httpx.Request) string {
 	return otel.JSON
 }
 
-// traceResponse returns an ExportTraceServiceResponse. Protobuf is written by hand: OTLP's package for it would bring
-// gRPC along.
+// traceResponse returns an ExportTraceServiceResponse. The protobuf is encoded by hand because OTLP's package would
+// pull in gRPC.
 func traceResponse(mediaType string, rejected int, reason string) []byte {
 	if mediaType == otel.Protobuf {
 		if rejected == 0 {
@@ -90,16 +90,16 @@ func traceResponse(mediaType string, rejected int, reason string) []byte {
 		return []byte("{}")
 	}
 	type partialSuccess struct {
-		Rejected string `json:"rejectedSpans"` // 64 bits are a string in protobuf's JSON
+		Rejected string `json:"rejectedSpans"` // protobuf's JSON encodes 64-bit integers as strings
 		Message  string `json:"errorMessage"`
 	}
-	// strings can always be encoded
+	// encoding strings cannot fail
 	b, _ := json.Marshal(map[string]partialSuccess{"partialSuccess": {strconv.Itoa(rejected), reason}})
 	return b
 }
 
-// writeStatus answers a trace request with an error as OTLP wants it: a google.rpc.Status in the encoding of the
-// request. Of the codes that [gateway.ProblemOf] gives, exporters try again after 429, 502, 503 and 504.
+// writeStatus writes an error of a trace request as OTLP specifies it: a google.rpc.Status in the encoding of the
+// request. Of the statuses that [gateway.ProblemOf] returns, exporters retry 429, 502, 503 and 504.
 func writeStatus(w *httpx.Reply, r *httpx.Request, err error) {
 	p := gateway.ProblemOf(err)
 	maps.Copy(w.Header(), p.Header)
@@ -115,7 +115,7 @@ func writeStatus(w *httpx.Reply, r *httpx.Request, err error) {
 	default:
 		code = 3 // INVALID_ARGUMENT
 	}
-	// a number and a string can always be encoded
+	// encoding a number and a string cannot fail
 	body, _ := httpx.Encode(struct {
 		Code    uint64 `json:"code"`
 		Message string `json:"message"`
@@ -127,7 +127,7 @@ func writeStatus(w *httpx.Reply, r *httpx.Request, err error) {
 	w.Body(p.Status, mediaType, body)
 }
 
-// statusCodes are gRPC's codes for HTTP statuses, as google.rpc.Status has them.
+// statusCodes maps HTTP statuses to the gRPC codes of google.rpc.Status.
 var statusCodes = map[int]uint64{
 	http.StatusUnauthorized:       16, // UNAUTHENTICATED
 	http.StatusForbidden:          7,  // PERMISSION_DENIED

@@ -24,7 +24,7 @@ const (
 	tracesOf = `{"resourceSpans":[{"scopeSpans":[{"spans":[%s]}]}]}`
 )
 
-// tracedRun has the spans of a run in OTLP's JSON, the root last, as an exporter sends what ends last: those of the story.
+// tracedRun returns the spans of the story's run in OTLP's JSON, the root last, as exporters send spans when they end.
 func tracedRun(t *testing.T) []string {
 	t.Helper()
 	archive := testenv.Must(txtar.ParseFile("testdata/story/traces.txtar"))(t)
@@ -36,7 +36,7 @@ func tracedRun(t *testing.T) []string {
 	return all
 }
 
-// In protobuf, packed, all at once.
+// As protobuf, compressed, in one request.
 func TestTracesProtobuf(t *testing.T) {
 	n := newNode(t, &gateway.GuardOptions{})
 	packed := gzipped(t, tracesProto(t, tracedRun(t)))
@@ -64,7 +64,7 @@ func gzipped(t *testing.T, data []byte) string {
 	return b.String()
 }
 
-// tracesProto makes protobuf of spans in OTLP's JSON, with OpenTelemetry's types.
+// tracesProto encodes spans from OTLP's JSON as protobuf, with OpenTelemetry's types.
 func tracesProto(t *testing.T, spans []string) []byte {
 	t.Helper()
 	data := &tracepb.TracesData{}
@@ -84,7 +84,7 @@ func tracesProto(t *testing.T, spans []string) []byte {
 	return testenv.Must(proto.Marshal(data))(t)
 }
 
-// A span of protobuf that cannot be kept is counted.
+// A protobuf span that cannot be stored is counted.
 func TestTracesPartial(t *testing.T) {
 	n := newNode(t, nil)
 	bad := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), nil)
@@ -105,7 +105,7 @@ func partialSuccess(t *testing.T, body string) (rejected uint64, message string)
 	return rest, string(message2)
 }
 
-// message1 returns the bytes of a field, and the number in field 1.
+// message1 returns the bytes of a field, and the number in its field 1.
 func message1(t *testing.T, b []byte, want protowire.Number) (found []byte, first uint64) {
 	t.Helper()
 	for len(b) > 0 {
@@ -136,7 +136,7 @@ func message1(t *testing.T, b []byte, want protowire.Number) (found []byte, firs
 	return found, first
 }
 
-// Of more spans than a run may have steps the first are kept.
+// If a trace has more spans than a run may have steps, the first are kept.
 func TestTracesMany(t *testing.T) {
 	n := newNode(t, nil)
 	spans := make([]string, store.MaxSteps+50)
@@ -155,7 +155,7 @@ func TestTracesMany(t *testing.T) {
 	}
 }
 
-// Errors are a google.rpc.Status in the encoding of the request, also of what is large.
+// Errors are a google.rpc.Status in the encoding of the request, even if the request is too large.
 func TestTracesErrors(t *testing.T) {
 	n := newNode(t, &gateway.GuardOptions{Bootstrap: "b"})
 	reader, writer := n.token(t, store.DefaultTenant, store.ScopeRead), n.token(t, store.DefaultTenant, store.ScopeWrite)

@@ -23,64 +23,66 @@ import (
 )
 
 const (
-	// verifyFor bounds how long one verification may take.
+	// verifyFor bounds one verification.
 	verifyFor = 60 * time.Second
-	// tryAgain is when a caller is told to come again.
+	// tryAgain is the Retry-After of a refused verification.
 	tryAgain = 5 * time.Second
-	// maxVerifying is how many are made at the same time, for all callers. A tenant may have half of them.
+	// maxVerifying is the number of verifications at a time, over all tenants. A tenant may have half of them.
 	maxVerifying = 8
-	// maxTrust and maxTrusted are how many entries a request's trust may have, and how long one may be, in bytes.
+	// maxTrust is the number of entries in a request's trust, maxTrusted the length of one in bytes.
 	maxTrust   = 64
 	maxTrusted = 256
-	// maxIncidents is how many failures of one report are recorded: the first ones.
+	// maxIncidents is how many failures of one report are recorded.
 	maxIncidents = 1000
-	// maxAge is how old, in seconds, what is known of a source may be at most: a day.
+	// maxAge is the largest max_age, in seconds: a day.
 	maxAge = 24 * 60 * 60
-	// maxFailureAge is how old it may be at most where the source did not pass: it may have been mended.
+	// maxFailureAge bounds the age of a result that is not a pass: the source may have been fixed.
 	maxFailureAge = 15 * time.Minute
 )
 
-// Verification says what [API.Verify] verifies.
+// Verification is the input of [API.Verify].
 type Verification struct {
-	// of an answer or of a manifest; with a response, where that came from.
+	// the URL of an answer or of a manifest; with a response, where the response came from.
 	URL string `json:"url"`
-	// the host names and key ids whose signatures are trusted, at most 64. With none nothing is trusted.
+	// the host names and key ids whose signatures are trusted, at most 64. Nothing is trusted if it is empty.
 	Trust []string `json:"trust"`
-	// nothing is fetched: only what a bundle has, or the tenant's copies, can be verified.
+	// nothing is fetched: only the contents of a bundle, or the tenant's copies, can be verified.
 	Offline bool `json:"offline"`
-	// how old, in seconds, a result about a source may be that is not looked up again; one that did not pass
-	// counts for 15 minutes. 0: every source is read now.
+	// how old, in seconds, a result about a source may be to be reused; one that did not pass is reused for 15 minutes
+	// at most. With 0 every source is fetched.
 	MaxAge int64 `json:"max_age"`
-	// a level from 1 to 3: less is a failure. 0: any will do.
+	// the lowest acceptable level, 1 to 3: a lower one is a failure. 0 accepts any.
 	RequireLevel int `json:"require_level"`
 
-	// Text is a manifest, a stored bundle, an answer document, or a response as curl -i prints it; nil: URL is fetched.
+	// Text is a manifest, a stored bundle, an answer document, or a response as curl -i prints it. If nil, URL is
+	// fetched.
 	Text []byte `json:"-"`
-	// Progress, if not nil, is told how far it is, as [verify.Verifier].Progress.
+	// Progress, if not nil, is called as [verify.Verifier].Progress is.
 	Progress func(verify.Progress) `json:"-"`
 }
 
-// verifyOrder says what is to be verified, and how.
+// verifyOrder is the body of a verification request.
 type verifyOrder struct {
 	Verification
 
-	// an answer document: its quotes are verified, which nobody signed.
+	// an answer document: its quotes are verified, though nothing signs them.
 	Document json.RawMessage `json:"document"`
-	// a manifest, or a string: its URL.
+	// a manifest, or its URL as a string.
 	Manifest json.RawMessage `json:"manifest"`
-	// a manifest as it was stored, with all that belongs to it.
+	// a stored manifest with everything that belongs to it.
 	Bundle json.RawMessage `json:"bundle"`
-	// what curl -i prints: status line, header, body, trailer.
+	// a response as curl -i prints it: status line, header, body, trailer.
 	Response string `json:"response"`
-	// whether a model is asked if an excerpt supports its claim; true: there must be one. Null: if there is one.
+	// whether a model decides if an excerpt supports its claim. True requires one to be configured; null uses one if it
+	// is.
 	Judge *bool `json:"judge"`
 }
 
-// orderMembers are the members of an order as JSON. Nothing else that can be verified is made of them only.
+// orderMembers are the members of an order. No other input that can be verified consists of these alone.
 var orderMembers = strings.Fields(
 	"url document manifest bundle response trust offline max_age require_level judge")
 
-// verify verifies what the body has or names, and answers with the report.
+// verify verifies what the body contains or names, and returns the report.
 func (a *API) verify(w *httpx.Reply, r *httpx.Request) error {
 	if err := a.canVerify(); err != nil {
 		return err
@@ -101,8 +103,8 @@ func (a *API) verify(w *httpx.Reply, r *httpx.Request) error {
 	return w.JSON(http.StatusOK, report)
 }
 
-// Verify does what POST /v1/verify does, within its bounds: it verifies, records what failed, and keeps what was found
-// about the tenant's own citations. What the caller did wrong is a [gateway.Problem].
+// Verify does what POST /v1/verify does, within the same limits: it verifies, records failures, and stores the results
+// for the tenant's own citations. A mistake of the caller is a [gateway.Problem].
 func (a *API) Verify(ctx context.Context, tenant string, v *Verification) (*verify.Report, error) {
 	if err := a.canVerify(); err != nil {
 		return nil, err
@@ -114,8 +116,8 @@ func (a *API) Verify(ctx context.Context, tenant string, v *Verification) (*veri
 	return a.verified(ctx, tenant, o)
 }
 
-// Report verifies as [API.Verify] does, where there is no API: with by, which it changes to what v says and closes, and
-// no longer than a minute. Nothing is kept.
+// Report verifies as [API.Verify] does, but without an API: it uses by, which it configures from v and closes, takes at
+// most a minute, and stores nothing.
 func Report(ctx context.Context, by *verify.Verifier, v *Verification) (*verify.Report, error) {
 	o, err := v.order()
 	if err != nil {
@@ -124,12 +126,12 @@ func Report(ctx context.Context, by *verify.Verifier, v *Verification) (*verify.
 	return o.report(ctx, by)
 }
 
-// order returns what a request would say.
+// order returns the equivalent request.
 func (v *Verification) order() (*verifyOrder, error) {
 	o := &verifyOrder{Verification: *v}
 	if v.Text == nil && v.URL == "" {
 		return nil, httpx.BadRequest(
-			"nothing is said that could be verified", "a URL, a manifest, an answer document, or what curl -i printed",
+			"there is nothing to verify", "give a URL, a manifest, an answer document, or the output of curl -i",
 		)
 	}
 	return o, o.check()
@@ -138,12 +140,12 @@ func (v *Verification) order() (*verifyOrder, error) {
 func (a *API) canVerify() error {
 	if a.o.Verifier == nil {
 		return gateway.NewProblem(
-			gateway.CodeNotFound, "nothing is verified here", "`ibid verify` does so without a server")
+			gateway.CodeNotFound, "verification is not available here", "`ibid verify` works without a server")
 	}
 	return nil
 }
 
-// verified makes the report of an order, unless too many are being made, and keeps what it says.
+// verified returns the report of an order, unless too many are running, and stores its results.
 func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*verify.Report, error) {
 	done, ok := a.verifiers.Take(tenant)
 	if !ok {
@@ -166,10 +168,10 @@ func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*ver
 
 func tooManyVerifying(n int) error {
 	return gateway.TooMany(
-		tryAgain, fmt.Sprintf("%d verifications are being made at the moment", n), "try again in a moment")
+		tryAgain, fmt.Sprintf("%d verifications are already running", n), "try again in a moment")
 }
 
-// readOrder reads what is to be verified: an order, or with parameters the thing itself.
+// readOrder reads an order, or else the thing to verify itself, with the options as query parameters.
 func readOrder(body []byte, p httpx.Params) (*verifyOrder, error) {
 	o := &verifyOrder{}
 	var members map[string]json.RawMessage
@@ -180,7 +182,7 @@ func readOrder(body []byte, p httpx.Params) (*verifyOrder, error) {
 	var err error
 	switch {
 	case len(bytes.TrimSpace(body)) == 0:
-		return nil, httpx.BadRequest("the body is empty", `send {"url": "https://…"}, or what curl -i printed`)
+		return nil, httpx.BadRequest("the body is empty", `send {"url": "https://…"}, or the output of curl -i`)
 	case !isOrder:
 		o.Text, o.URL, o.Offline = body, p.Get("url"), p.Get("offline") == "true"
 		o.MaxAge, o.RequireLevel = int64(p.Int("max_age")), p.Int("require_level")
@@ -192,8 +194,8 @@ func readOrder(body []byte, p httpx.Params) (*verifyOrder, error) {
 		}
 	case len(p.Given()) > 0:
 		err = httpx.BadRequest(
-			"the query parameters go with a body that is no such object",
-			"what they say is a member of the object, too",
+			"query parameters cannot be combined with an object like this",
+			"give them as members of the object",
 		)
 	default:
 		err = o.read(body)
@@ -204,23 +206,24 @@ func readOrder(body []byte, p httpx.Params) (*verifyOrder, error) {
 	return o, o.check()
 }
 
-// verifyParams are the parameters of a body that is the thing itself.
+// verifyParams are the query parameters for a body that is itself the thing to verify.
 func verifyParams() []httpx.Param {
 	return append(
-		httpx.Texts("url: where the response came from", "trust: whose signatures are trusted, separated by commas"),
-		httpx.OneOf("offline: nothing is fetched", "false", "true"),
-		httpx.Number("max_age: how old, in seconds, what is known of a source may be", 0, 0, maxAge),
-		httpx.Number("require_level: less than this level is a failure", 0, 0, 3),
-		httpx.AnyOf("judge: whether a model is asked if an excerpt supports its claim", "false", "true"))
+		httpx.Texts(
+			"url: the URL that the response came from", "trust: trusted host names and key ids, separated by commas"),
+		httpx.OneOf("offline: fetch nothing", "false", "true"),
+		httpx.Number("max_age: how old, in seconds, a result about a source may be", 0, 0, maxAge),
+		httpx.Number("require_level: the lowest acceptable level; 0 accepts any", 0, 0, 3),
+		httpx.AnyOf("judge: whether a model decides if an excerpt supports its claim", "false", "true"))
 }
 
-// read reads an order, in which one thing is to be verified.
+// read reads an order with exactly one thing to verify.
 func (o *verifyOrder) read(body []byte) error {
 	if err := json.Unmarshal(body, o); err != nil {
-		why := "it has a member of another type than it must be"
+		why := "a member has the wrong type"
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			name := strings.TrimPrefix(kind.Field, "Verification.") // the embedded struct is no member
-			why = fmt.Sprintf("%s: it must not be a JSON %s", httpx.Said(name), kind.Value)
+			name := strings.TrimPrefix(kind.Field, "Verification.") // the embedded struct is not a member
+			why = fmt.Sprintf("%s: must not be a JSON %s", httpx.Said(name), kind.Value)
 		}
 		return httpx.BadRequest(why, "docs/http.md lists the members")
 	}
@@ -239,42 +242,42 @@ func (o *verifyOrder) read(body []byte) error {
 	}
 	if given > 1 || given == 1 && o.Response == "" && o.URL != "" || given == 0 && o.URL == "" {
 		return httpx.BadRequest(
-			"one thing is to be verified at a time",
-			`it has one of url, document, manifest, bundle and response; a response may have its url besides`,
+			"verify one thing at a time",
+			`give one of url, document, manifest, bundle and response; a response may also have its url`,
 		)
 	}
 	return nil
 }
 
-// check says what is wrong with the limits of an order.
+// check reports which option of an order is invalid.
 func (o *verifyOrder) check() error {
 	switch {
 	case o.RequireLevel < 0 || o.RequireLevel > 3:
 		return httpx.BadRequest(
 			"require_level: there is no level "+strconv.Itoa(o.RequireLevel),
-			"it is 0, which demands nothing, 1, 2 or 3",
+			"use 1, 2 or 3, or 0 to accept any",
 		)
 	case o.MaxAge < 0 || o.MaxAge > maxAge:
 		return httpx.BadRequest(
-			"max_age: it is "+strconv.FormatInt(o.MaxAge, 10),
-			fmt.Sprintf("seconds, from 0, which looks at every source now, to %d", maxAge),
+			"max_age: out of range: "+strconv.FormatInt(o.MaxAge, 10),
+			fmt.Sprintf("seconds, from 0, which fetches every source, to %d", maxAge),
 		)
 	case len(o.Trust) > maxTrust:
 		return httpx.BadRequest(
-			fmt.Sprintf("trust: it has more than %d entries", maxTrust), "host names, or ids of keys")
+			fmt.Sprintf("trust: more than %d entries", maxTrust), "give host names or key ids")
 	}
 	for _, one := range o.Trust {
 		if one == "" || len(one) > maxTrusted || !httpx.IsClean(one) {
 			return httpx.BadRequest(
-				fmt.Sprintf("trust: %q is neither a host nor the id of a key", httpx.Said(one)),
-				"agent.example, or the key_id of a report",
+				fmt.Sprintf("trust: %q is neither a host nor a key id", httpx.Said(one)),
+				"give agent.example, or the key_id from a report",
 			)
 		}
 	}
 	for name, address := range map[string]string{"url": o.URL, "manifest": string(o.Manifest)} {
 		if len(address) > manifest.MaxURL || !httpx.IsClean(address) {
 			return httpx.BadRequest(
-				fmt.Sprintf("%s: it is no address of up to %d characters", name, manifest.MaxURL),
+				fmt.Sprintf("%s: not a URL of up to %d characters", name, manifest.MaxURL),
 				"https://…",
 			)
 		}
@@ -282,18 +285,18 @@ func (o *verifyOrder) check() error {
 	return nil
 }
 
-// report makes the report of an order with a verifier, which it closes.
+// report returns the report of an order made with a verifier, which it closes.
 func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify.Report, error) {
-	defer func() { _ = v.Close() }() // what it began itself is all that this ends
+	defer func() { _ = v.Close() }() // ends only what the verifier started itself
 	v.Trust = append(slices.Clone(v.Trust), o.Trust...)
 	v.Offline, v.Progress = v.Offline || o.Offline, o.Progress
-	age := max(time.Duration(o.MaxAge)*time.Second, time.Nanosecond) // never 0, so that what is found out is remembered
+	age := max(time.Duration(o.MaxAge)*time.Second, time.Nanosecond) // never 0, so that results are cached
 	v.SourceTTL, v.FailureTTL = age, min(age, maxFailureAge)
 	v.RequireLevel = max(v.RequireLevel, o.RequireLevel)
 	if o.Judge != nil && *o.Judge && v.Judge == nil {
 		return nil, httpx.BadRequest(
-			"judge: there is none here",
-			"without it nobody says of an excerpt that is there that it does not support its claim",
+			"judge: none is configured",
+			"without one, an excerpt that is present is not checked for whether it supports its claim",
 		)
 	}
 	if o.Judge != nil && !*o.Judge {
@@ -318,29 +321,29 @@ func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify
 		return nil, asked.Err()
 	case ctx.Err() != nil:
 		p := gateway.Unavailable(fmt.Sprintf("the verification took longer than %v", verifyFor))
-		p.Hint = "try again with max_age, as what was found out about sources is remembered; " +
+		p.Hint = "try again with max_age, which reuses results found so far; " +
 			"`ibid verify` takes as long as it needs"
 		p.Header.Set("Retry-After", strconv.Itoa(int(tryAgain.Seconds())))
 		return nil, p
 	case errors.Is(err, verify.ErrInput):
 		return nil, &http.MaxBytesError{Limit: maxDecode}
 	}
-	if o.Text != nil { // can it be read, and something else was wrong?
+	if o.Text != nil { // is the input unreadable, or was something else wrong?
 		plain := &verify.Verifier{Offline: true}
 		defer func() { _ = plain.Close() }()
 		if _, why := plain.Bytes(asked, o.Text, nil); why != nil {
 			return nil, unreadable(
 				why.Error(),
-				`send {"url": "https://…"}, a manifest, a stored bundle, an answer document, or what curl -i printed`,
+				`send {"url": "https://…"}, a manifest, a stored bundle, an answer document, or the output of curl -i`,
 			)
 		}
 	}
 	return nil, httpx.StoreError("verify", err)
 }
 
-// keepReport records what failed, and what was found about the tenant's own answers.
+// keepReport records failures, and stores the results for the tenant's own answers.
 func (a *API) keepReport(asked context.Context, tenant string, report *verify.Report) error {
-	// It is known now, also if who asked has left.
+	// Store the results even if the caller has left.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(asked), httpx.StoreTime)
 	defer cancel()
 	incidents := verify.Incidents(report)
@@ -354,8 +357,8 @@ func (a *API) keepReport(asked context.Context, tenant string, report *verify.Re
 	}
 	if len(incidents) > 0 {
 		switch _, err := a.store.AddIncidents(ctx, tenant, incidents); {
-		case errors.Is(err, store.ErrLimit): // of what the manifest says; the report has it all the same
-			a.logger.LogAttrs(ctx, slog.LevelWarn, "the failures of a report were not recorded", slog.Any("error", err))
+		case errors.Is(err, store.ErrLimit): // the manifest is at its limit; the caller still gets the report
+			a.logger.LogAttrs(ctx, slog.LevelWarn, "failures of a report were not recorded", slog.Any("error", err))
 		case err != nil:
 			return httpx.StoreError("record what failed", err)
 		}
@@ -365,7 +368,7 @@ func (a *API) keepReport(asked context.Context, tenant string, report *verify.Re
 		err = a.store.SetStatuses(ctx, tenant, statuses)
 	}
 	if err != nil {
-		return httpx.StoreError("keep what came of a check", err)
+		return httpx.StoreError("store the results of a check", err)
 	}
 	if len(incidents)+len(statuses) > 0 {
 		a.o.Bus.Wake()
@@ -373,7 +376,7 @@ func (a *API) keepReport(asked context.Context, tenant string, report *verify.Re
 	return nil
 }
 
-// ownStatuses returns what a report says of the citations that the tenant's own manifests are of, by their pins.
+// ownStatuses returns the results of a report for citations in the tenant's own manifests, by their pins.
 func (a *API) ownStatuses(ctx context.Context, tenant string, report *verify.Report) ([]store.PinStatus, error) {
 	if a.publisher == nil || report.Offline {
 		return nil, nil
@@ -399,7 +402,7 @@ func (a *API) ownStatuses(ctx context.Context, tenant string, report *verify.Rep
 	return own.statuses, nil
 }
 
-// ownPins collects what becomes of a tenant's pins.
+// ownPins collects new statuses of a tenant's pins.
 type ownPins struct {
 	store    *store.Store
 	tenant   string
@@ -407,7 +410,7 @@ type ownPins struct {
 	statuses []store.PinStatus
 }
 
-// add takes up what was found about a claim of the manifest with that SHA-256.
+// add collects the result for a claim of the manifest with the SHA-256 sum.
 func (p *ownPins) add(ctx context.Context, sum string, claim *manifest.Claim, c *verify.ClaimReport) error {
 	for i := range min(len(claim.Sources), len(c.Sources)) {
 		cited, found := &claim.Sources[i], &c.Sources[i]
@@ -432,11 +435,11 @@ func (p *ownPins) add(ctx context.Context, sum string, claim *manifest.Claim, c 
 				continue
 			}
 			if had, err := json.Marshal(&pin.Claim); err != nil || !bytes.Equal(had, want) {
-				continue // it is another source of the claim, or another excerpt
+				continue // another source of the claim, or another excerpt
 			}
 			detail, err := json.Marshal(&found.Result)
 			if err != nil {
-				return fmt.Errorf("write what came of a check: %w", err)
+				return fmt.Errorf("encode the result of a check: %w", err)
 			}
 			p.statuses = append(p.statuses, store.PinStatus{
 				ID:        pin.ID,
@@ -450,16 +453,16 @@ func (p *ownPins) add(ctx context.Context, sum string, claim *manifest.Claim, c 
 	return nil
 }
 
-// reasonLimit is the reason of a source that was not read because the verification had read enough: it says nothing of
-// the source.
+// reasonLimit is the reason of a source that was not fetched because the verification had reached its limit: it is no
+// finding about the source.
 const reasonLimit = "limit"
 
-// incidents lists what failed, the last that was recorded first.
+// incidents lists failures, most recently recorded first.
 func (a *API) incidents(ctx context.Context, r *httpx.Request) (*store.Page[verify.Incident], error) {
 	p := r.Params
 	sum := strings.TrimPrefix(p.Get("manifest"), "sha256:")
 	if b, err := hex.DecodeString(sum); sum != "" && (err != nil || len(b) != 32) {
-		return nil, httpx.BadRequest("manifest: it is not the SHA-256 of a manifest's body",
+		return nil, httpx.BadRequest("manifest: not the SHA-256 of a manifest's body",
 			"64 hexadecimal digits, with or without sha256:")
 	}
 	return a.store.Incidents(ctx, r.Who.Tenant, &store.IncidentQuery{

@@ -9,7 +9,7 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 )
 
-// Whatever is sent, there is one thing to be verified, or a problem of the sender's.
+// Any input is one thing to verify, or a problem that blames the sender.
 func FuzzVerifyOrder(f *testing.F) {
 	for _, seed := range []string{
 		`{"url":"https://a.example/"}`, `{"manifest":"https://a.example/m"}`, `{"manifest":{"claims":[]},"trust":["a"]}`, `{"response":"HTTP/1.1 200 OK\n\nx","url":"x"}`,

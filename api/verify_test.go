@@ -20,7 +20,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// verify verifies what a body says, which must lead to a report.
+// verify verifies a body, which must produce a report.
 func (n *node) verify(t *testing.T, path, body string, fields ...string) *verify.Report {
 	t.Helper()
 	res := n.do(t, http.MethodPost, path, body, fields...)
@@ -46,7 +46,7 @@ func codesOf(list []verify.Finding) []verify.Status {
 	return all
 }
 
-// Whatever can be verified can be sent: in an order, or by itself with parameters.
+// Everything that can be verified can be sent in an order, or by itself with query parameters.
 func TestVerifyInputs(t *testing.T) {
 	p := newPress(t, 3, loopback)
 	source := p.pages.set("/herons", eggs)
@@ -89,13 +89,14 @@ func TestVerifyInputs(t *testing.T) {
 			}
 		})
 	}
-	own := p.verify(t, "/v1/verify", answer.body, "Content-Type", "application/x-www-form-urlencoded") // as curl calls everything
+	own := p.verify(t, "/v1/verify", answer.body, "Content-Type", "application/x-www-form-urlencoded") // as curl labels everything
 	if own.State != verify.Valid {
 		t.Errorf("%s", own.State)
 	}
 }
 
-// Offline nothing is fetched: what was read for the manifest is there as a copy. The tenant's answers are as they were.
+// Offline nothing is fetched: the sources read for the manifest are available as copies. The tenant's answers are
+// unchanged.
 func TestVerifyOffline(t *testing.T) {
 	p := newPress(t, 3)
 	source := p.pages.set("/herons", eggs)
@@ -115,7 +116,7 @@ func TestVerifyOffline(t *testing.T) {
 	}
 }
 
-// What is no manifest of ours, if it says so ever so much, changes nothing of our answers.
+// A forged manifest does not change our answers, whatever it claims.
 func TestVerifyForged(t *testing.T) {
 	p := newPress(t, 3, loopback)
 	source := p.pages.set("/herons", eggs)
@@ -139,8 +140,8 @@ func TestVerifyForged(t *testing.T) {
 	}
 }
 
-// Nobody makes ibid connect to where its operator did not allow it: not by an address, nor by what a document, a response or a
-// manifest names.
+// Nothing makes ibid connect to a network that its operator did not allow: neither an address, nor one named in a
+// document, a response or a manifest.
 func TestVerifyReachesNothing(t *testing.T) {
 	p := newPress(t, 3)
 	var hits atomic.Int64
@@ -184,7 +185,7 @@ func TestVerifyReachesNothing(t *testing.T) {
 	}
 }
 
-// What cannot be read is refused with what is wrong, and what nobody may ask for, too.
+// Unreadable input and forbidden options are refused with the reason.
 func TestVerifyBad(t *testing.T) {
 	p := newPress(t, 0)
 	const document = `{"version":1,"text":"x","text_sha256":"y","citations":[]}`
@@ -203,12 +204,12 @@ func TestVerifyBad(t *testing.T) {
 	}
 }
 
-// Four verifications of a tenant are made at a time; whoever comes then is told to come again.
+// A tenant can run four verifications at a time; more are told to retry.
 func TestVerifyLimit(t *testing.T) {
 	p := newPress(t, 0, loopback)
-	arrived, release := make(chan struct{}, 100), make(chan struct{}) // a verification may come again after it was answered
+	arrived, release := make(chan struct{}, 100), make(chan struct{}) // a verification may still connect after it was answered
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/.well-known/") { // what the origin promises
+		if strings.HasPrefix(r.URL.Path, "/.well-known/") { // the origin's own documents
 			http.NotFound(w, r)
 			return
 		}
@@ -240,7 +241,7 @@ func TestVerifyLimit(t *testing.T) {
 	}
 }
 
-// Who has its four verifications made, by sources that do not answer, keeps nobody else from having some made.
+// A tenant whose verifications all hang does not keep others from verifying.
 func TestVerifyLimitOfTenant(t *testing.T) {
 	p := newPress(t, 0, loopback)
 	acme, other := bearer(p.token(t, "acme", store.ScopeVerify)), bearer(p.token(t, "other", store.ScopeVerify))

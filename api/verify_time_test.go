@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// stuck is a checker that says nothing, until it may not go on.
+// stuck is a checker that hangs until its context ends.
 type stuck struct{}
 
 func (stuck) Check(ctx context.Context, _ []support.Pair) ([]support.Verdict, error) {
@@ -25,7 +25,7 @@ func (stuck) Check(ctx context.Context, _ []support.Pair) ([]support.Verdict, er
 
 func (stuck) Info() support.Info { return support.Info{ID: "stuck", Version: "1"} }
 
-// A verification that does not end is ended, and whoever asked is told to try again; one whose client has gone ends with it.
+// A verification that takes too long is ended, and its caller told to retry; it also ends when its client leaves.
 func TestVerifyTime(t *testing.T) {
 	const address, words = "https://heron.example/", "Grey herons usually lay four eggs in spring"
 	copies := &snapshot.MemoryCopies{}

@@ -23,15 +23,15 @@ type versionBody struct {
 	LastModified *string   `json:"last_modified"`
 	FirstSeenAt  time.Time `json:"first_seen_at"`
 	LastSeenAt   time.Time `json:"last_seen_at"`
-	Kept         bool      `json:"kept"` // its octets are there
+	Kept         bool      `json:"kept"` // there is a copy of its bytes
 }
 
-// versions lists the states that a source was found in, the latest first.
+// versions lists the versions of a source, latest first.
 func (a *API) versions(ctx context.Context, r *httpx.Request) (*store.Page[store.Version], error) {
 	url, err := snapshot.CleanURL(r.Params.Get("url"))
 	if err != nil {
 		return nil, httpx.BadRequest(
-			"url: it is not the http or https address of a source", "/v1/sources/versions?url=https://…")
+			"url: not the http or https URL of a source", "/v1/sources/versions?url=https://…")
 	}
 	return a.store.Versions(ctx, r.Who.Tenant, url, r.Params.Query())
 }
@@ -44,13 +44,13 @@ func showVersion(_ *httpx.Request, v *store.Version) versionBody {
 	}
 }
 
-// The forms of a copy.
+// The formats of a copy.
 const (
 	asOctets = "octets"
 	asWARC   = "warc"
 )
 
-// copyOf hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of this
+// copyOf returns the bytes of a source as they were fetched, in such a way that no browser renders them under this
 // origin.
 func (a *API) copyOf(w *httpx.Reply, r *httpx.Request) error {
 	release, err := a.bodies.Hold(r.Who, store.MaxCopy)

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// kept keeps a source as it was read so many hours after the first time.
+// kept stores a version of a source fetched so many hours after the first.
 func (n *node) kept(tb testing.TB, tenant, url, text string, hours int) string {
 	tb.Helper()
 	s := &snapshot.Snapshot{
@@ -23,7 +23,7 @@ func (n *node) kept(tb testing.TB, tenant, url, text string, hours int) string {
 	return s.Hash
 }
 
-// A copy also comes as an archive. Nothing but its hash, as it is written, leads to it.
+// A copy is also available as an archive. Only its exact hash leads to it.
 func TestCopyArchive(t *testing.T) {
 	n := newNode(t, nil)
 	const text = "<script>alert(1)</script>"

@@ -116,16 +116,16 @@ func Routes() []httpx.Route { return (&Chat{}).routes() }
 // routes returns the endpoints.
 func (c *Chat) routes() []httpx.Route {
 	form := []httpx.Param{
-		httpx.AnyOf("stream: the form of the answer; default: by the request and Accept", formNames...),
-		httpx.AnyOf("unit: what offsets count; default: by the form", text.Strings(ibid.Units())...),
+		httpx.AnyOf("stream: the form of the response; by default, the request and Accept decide", formNames...),
+		httpx.AnyOf("unit: the unit of offsets; defaults to that of the form", text.Strings(ibid.Units())...),
 	}
 	media := []string{"text/event-stream"}
 	return []httpx.Route{
 		{
 			Method: "POST", Pattern: "/v1/chat", Scope: store.ScopeProxy, Params: form, Handle: c.postQuestion,
 			Fail: c.fail, Sentences: true,
-			Doc: "Asks a provider, and sends its answer with citations as it arrives: as server-sent events, or with " +
-				"stream=no as one answer document. Requests of the AI SDK's useChat are accepted too.",
+			Doc: "Asks a provider and streams its answer with citations as server-sent events, or returns one answer " +
+				"document with stream=no. Requests of the AI SDK's useChat are accepted too.",
 			Request: body{}, Response: ibid.Document{}, Media: media, MaxBody: MaxRequest,
 			Problems: []string{
 				gateway.CodePolicy, gateway.CodeTooMany, gateway.CodeUpstream, gateway.CodeUpstreamSlow,
@@ -135,13 +135,12 @@ func (c *Chat) routes() []httpx.Route {
 		{
 			Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeRead, Params: form, Handle: c.resume, Fail: c.fail,
 			Sentences: true,
-			Doc: "Sends an answer that is arriving: what has arrived so far, and what follows. 204 if there " +
-				"is none.",
-			Response: ibid.Document{}, Media: media, Status: []int{200, 204},
+			Doc:       "Streams an unfinished answer: what has arrived so far, and the rest as it arrives. 204 if there is none.",
+			Response:  ibid.Document{}, Media: media, Status: []int{200, 204},
 		},
 		{
 			Method: "DELETE", Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeProxy, Handle: c.stop,
-			Doc: "Ends an answer that is arriving.", Status: []int{204},
+			Doc: "Stops an unfinished answer.", Status: []int{204},
 		},
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/replay"
 )
 
-// suite is what is tested of an SDK.
+// suite is the set of tests of an SDK.
 type suite struct {
 	*world
 	sdk
@@ -26,7 +26,7 @@ func (s *suite) run(t *testing.T) {
 	t.Run("errors", s.testErrors)
 }
 
-// testAnswers asks for every answer that the upstream has, whole and as a stream.
+// testAnswers requests every answer of the upstream, whole and as a stream.
 func (s *suite) testAnswers(t *testing.T) {
 	for _, answer := range replay.Answers() {
 		t.Run(answer.Query, func(t *testing.T) {
@@ -52,7 +52,7 @@ func (s *suite) testAnswers(t *testing.T) {
 	}
 }
 
-// checkDocument compares what is kept with what the SDK got and the upstream meant.
+// checkDocument compares the stored answer with what the SDK received and the upstream meant.
 func checkDocument(t *testing.T, answer *replay.Answer, h *heard) {
 	t.Helper()
 	d := h.kept
@@ -84,7 +84,7 @@ func checkDocument(t *testing.T, answer *replay.Answer, h *heard) {
 	}
 }
 
-// title finds the upstream's source that a kept one is.
+// title finds the upstream's source that corresponds to a stored one.
 func title(answer *replay.Answer, kept *ibid.DocumentSource) string {
 	for _, s := range answer.Sources {
 		if kept.URL != nil && *kept.URL == s.URL || kept.Title != nil && *kept.Title == s.Title || kept.Filename != nil && *kept.Filename == s.Title {
@@ -107,8 +107,8 @@ func (s *suite) testTools(t *testing.T) {
 	}
 }
 
-// testErrors: what the provider's error is in the SDK, it is through the gateway. One with a status of its own is not kept; one
-// that ends a stream is.
+// testErrors checks that the SDK reports a provider's error through the gateway as it does without. An error with its
+// own status is not stored; one that ends a stream is.
 func (s *suite) testErrors(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusTooManyRequests} {
 		for _, stream := range []bool{false, true} {
@@ -133,13 +133,13 @@ func (s *suite) testErrors(t *testing.T) {
 	}
 }
 
-// headers keeps what an SDK does not show.
+// headers captures the response headers that an SDK does not expose.
 type headers struct {
 	next   http.RoundTripper
 	answer string // of the last response
 }
 
-// withHeaders returns a client like another one, and where its responses' headers are found. It is for one call at a time.
+// withHeaders returns a copy of a client, and the headers of its responses. It supports one call at a time.
 func withHeaders(c *http.Client) (*headers, *http.Client) {
 	h := &headers{next: c.Transport}
 	if h.next == nil {

@@ -24,8 +24,8 @@ var (
 	shots  = flag.String("shots", "", "directory for pictures of every page, to look at")
 )
 
-// What people see, in a real browser: every kind of page at the widths of a laptop and a phone, what they do there, and how long
-// it takes.
+// What people see in a real browser: every kind of page at the widths of a laptop and a phone, how they use it, and how
+// long that takes.
 func TestPage(t *testing.T) {
 	webProgram(t)
 	for _, tool := range []string{
@@ -68,7 +68,7 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// pageToken opens the gateway that asks for one.
+// pageToken creates a token for the gateway that requires one.
 const pageToken = "token-of-the-test-of-the-page-0123456789"
 
 // foreignPage is somebody else's, with citations.
@@ -80,7 +80,7 @@ The first pair came in 1968.<ibid-cite title="The lake and its birds" href="http
 Nothing runs.<ibid-cite title="&lt;img src=x onerror=&quot;document.title='harm'&quot;&gt;" href="javascript:document.title='harm'"
 quote="&lt;script&gt;document.title='harm'&lt;/script&gt;"><button>[3]</button></ibid-cite></p></main></body></html>`
 
-// elementExample returns the page of docs/element.md, as somebody else would have it.
+// elementExample returns the page of docs/element.md as a third party would have it.
 func elementExample(t *testing.T, base string) string {
 	t.Helper()
 	doc := testenv.Must(os.ReadFile(filepath.Join("..", "docs", "element.md")))(t)
@@ -123,7 +123,7 @@ func servePage(t *testing.T, base string) string {
 	return s.URL
 }
 
-// picture has pictures taken where the flags of the test say so.
+// picture takes pictures if the flags of the test request them.
 func (w *pageWorld) picture(t *testing.T) {
 	t.Helper()
 	var err error
@@ -141,7 +141,7 @@ func (w *pageWorld) picture(t *testing.T) {
 	}
 }
 
-// script runs web/page_NAME.mjs over the world, which prints what it finds.
+// script runs web/page_NAME.mjs over the world and collects its output.
 func (w *pageWorld) script(t *testing.T, name string) {
 	t.Helper()
 	told := testenv.Must(json.Marshal(w))(t)

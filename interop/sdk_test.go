@@ -17,7 +17,7 @@ import (
 // tool is the function that every request offers.
 const tool = "count_nests"
 
-// sdkCall is what an SDK is to ask.
+// sdkCall is the call for an SDK to make.
 type sdkCall struct {
 	base    string // URL up to the provider's name
 	client  *http.Client
@@ -26,7 +26,7 @@ type sdkCall struct {
 	stream  bool
 }
 
-// said is what an SDK made of the response.
+// said is the SDK's view of the response.
 type said struct {
 	Answer    string // Ibid-Answer
 	ID        string // the provider's

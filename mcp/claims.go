@@ -27,7 +27,7 @@ type citeArgs struct {
 	Format    string          `json:"format"`
 }
 
-// cited is what cite gives back.
+// cited is the result of cite.
 type cited struct {
 	CitedText string              `json:"cited_text"`
 	Complete  bool                `json:"complete"`
@@ -38,7 +38,7 @@ type cited struct {
 	Document  *ibid.Document      `json:"document"`
 }
 
-// cite reads a provider's response.
+// cite decodes a provider's response.
 func (*MCP) cite(_ context.Context, _ *call, args *citeArgs) (*result, error) {
 	show, err := args.check()
 	if err != nil {
@@ -54,8 +54,8 @@ func (*MCP) cite(_ context.Context, _ *call, args *citeArgs) (*result, error) {
 		if opts.Documents, err = ibid.ReadDocuments(raw); err != nil {
 			return nil, refuse(
 				"documents: "+err.Error(),
-				`they are an array of strings, flat objects or {"id", "data"}, in the order in which the model was `+
-					`given them`,
+				`use an array of strings, flat objects or {"id", "data"}, in the order in which the model was given `+
+					`them`,
 			)
 		}
 	}
@@ -75,34 +75,34 @@ func (*MCP) cite(_ context.Context, _ *call, args *citeArgs) (*result, error) {
 	return &result{citedText(answer, show), out}, nil
 }
 
-// judge says why nothing can be shown. What merely breaks off can.
+// judge returns an error if there is nothing to show. A truncated response is not an error.
 func judge(a *ibid.Answer, err error, format string) error {
 	blank := api.IsBlank(a)
 	switch {
 	case errors.Is(err, ibid.ErrEmpty):
 		return refuse(
-			"response: it is missing or empty",
-			"it is a provider's response as it came: the JSON body, or the recorded stream",
+			"response: missing or empty",
+			"give a provider's response unchanged: the JSON body, or the recorded stream",
 		)
 	case errors.Is(err, ibid.ErrBinary):
-		return refuse("response: it is not JSON, an event stream or text", "if it was compressed, unpack it")
+		return refuse("response: not JSON, an event stream or text", "if it is compressed, decompress it")
 	case err != nil && blank:
-		return refuse("response: "+cut(err.Error()), "nothing of it could be read")
+		return refuse("response: "+cut(err.Error()), "none of it could be read")
 	case blank && format != "" && format != ibid.Generic:
-		return refuse("response: nothing in it is of the format "+format, "without format it is recognised")
+		return refuse("response: nothing in it has the format "+format, "without format, it is detected")
 	}
 	return nil
 }
 
-// citedText shows an answer to a model: its text with the list of its sources, and what is odd about it.
+// citedText formats an answer for a model: its text with the list of sources, and any error and issues.
 func citedText(a *ibid.Answer, show *showing) string {
 	var b strings.Builder
 	if a.Error != nil {
-		b.WriteString("The provider answered with an error: " + cut(a.Error.Error()) + "\n\n")
+		b.WriteString("The provider returned an error: " + cut(a.Error.Error()) + "\n\n")
 	}
 	b.WriteString(strings.TrimRight(a.Render(&ibid.RenderOptions{Style: show.style, List: true}), "\n"))
 	if !a.Complete && a.Format != ibid.Generic {
-		b.WriteString("\n\nThe response breaks off: this is what could be read.")
+		b.WriteString("\n\nThe response is truncated: this is what could be read.")
 	}
 	if n := len(a.Issues); n > 0 {
 		b.WriteString("\n\n" + count(n, "issue") + "; the structured content lists them.")
@@ -111,9 +111,9 @@ func citedText(a *ibid.Answer, show *showing) string {
 }
 
 const (
-	// MaxSources is how many sources one call of attribute may have.
+	// MaxSources limits the sources of one call of attribute.
 	MaxSources = 1000
-	// MaxPerSentence is how many passages a sentence may cite at most.
+	// MaxPerSentence limits the passages cited for one sentence.
 	MaxPerSentence = 10
 )
 
@@ -134,7 +134,7 @@ type attributeSource struct {
 	Text  string `json:"text"`
 }
 
-// attributed is what attribute gives back.
+// attributed is the result of attribute.
 type attributed struct {
 	CitedText    string               `json:"cited_text"`
 	Citations    []attributedCitation `json:"citations"`
@@ -197,23 +197,23 @@ func (m *MCP) attribute(ctx context.Context, c *call, args *attributeArgs) (*res
 func (a *attributeArgs) documents() ([]support.Document, error) {
 	switch {
 	case strings.TrimSpace(a.Answer) == "":
-		return nil, refuse("answer: it is missing or empty", "it is the text whose sentences are to be attributed")
+		return nil, refuse("answer: missing or empty", "give the text whose sentences are to be attributed")
 	case len(a.Sources) == 0:
 		return nil, refuse(
-			"sources: there are none", `they are objects {"id", "title", "url", "text"}, of which text is needed`,
+			"sources: none given", `give objects {"id", "title", "url", "text"}; text is required`,
 		)
 	case len(a.Sources) > MaxSources:
 		return nil, refuse(
-			fmt.Sprintf("sources: there are more than %d", MaxSources),
-			"leave out those that cannot matter, or put pieces of one source together",
+			fmt.Sprintf("sources: more than %d", MaxSources),
+			"leave out irrelevant ones, or combine pieces of one source",
 		)
 	}
 	docs := make([]support.Document, len(a.Sources))
 	for i, s := range a.Sources {
 		if strings.TrimSpace(s.Text) == "" {
 			return nil, refuse(
-				fmt.Sprintf("sources[%d].text: it is missing or empty", i),
-				"it is what the source says; nothing is fetched",
+				fmt.Sprintf("sources[%d].text: missing or empty", i),
+				"give the text of the source; nothing is fetched",
 			)
 		}
 		docs[i] = support.Document{
@@ -266,14 +266,14 @@ func showAttribution(found *support.Attribution, show *showing) *result {
 	text := strings.TrimRight(a.Render(&ibid.RenderOptions{Style: show.style, List: true}), "\n")
 	switch n := len(out.Uncited); {
 	case said == 0:
-		text += "\n\nThe text has no sentence that says something."
+		text += "\n\nNo sentence of the text makes a statement."
 	case n > 0:
 		text += fmt.Sprintf("\n\nWithout a source: %d of %s.%s", n, count(said, "sentence"), without.String())
 	}
 	return &result{text, out}
 }
 
-// MaxPassages is how many passages one call of check may have.
+// MaxPassages limits the passages of one call of check.
 const MaxPassages = 256
 
 // checkArgs are the arguments of check.
@@ -291,19 +291,19 @@ type checked struct {
 	Issues     []ibid.Issue `json:"issues"`
 }
 
-// check says whether passages support a claim.
+// check reports whether passages support a claim.
 func (m *MCP) check(ctx context.Context, c *call, args *checkArgs) (*result, error) {
 	switch {
 	case strings.TrimSpace(args.Claim) == "":
-		return nil, refuse("claim: it is missing or empty", "it is one sentence, or a few")
+		return nil, refuse("claim: missing or empty", "give one sentence, or a few")
 	case len(args.Passages) == 0:
 		return nil, refuse(
-			"passages: there are none", "they are texts that may support the claim, taken together; nothing is fetched",
+			"passages: none given", "give texts that together may support the claim; nothing is fetched",
 		)
 	case len(args.Passages) > MaxPassages:
 		return nil, refuse(
-			fmt.Sprintf("passages: there are more than %d", MaxPassages),
-			"the tool attribute finds the right ones in whole texts",
+			fmt.Sprintf("passages: more than %d", MaxPassages),
+			"use the tool attribute to find the right ones in whole texts",
 		)
 	}
 	pair := support.Pair{Claim: args.Claim, Context: args.Context}
@@ -322,17 +322,17 @@ func (m *MCP) check(ctx context.Context, c *call, args *checkArgs) (*result, err
 	return &result{verdictText(out), out}, nil
 }
 
-// checkerFailed says that a checker could say nothing. Why may hold addresses that are the operator's, so it goes into
-// the log.
+// checkerFailed returns the error of a checker that failed. The reason is only logged, since it may contain the
+// operator's addresses.
 func (m *MCP) checkerFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	m.logger.LogAttrs(ctx, slog.LevelError, "a checker failed", slog.Any("error", err))
-	return refuse("the checker could not say anything", "try again; ibid's log says why")
+	return refuse("the checker failed", "try again; ibid's log has the reason")
 }
 
-// verdictText writes a verdict for a model.
+// verdictText formats a verdict for a model.
 func verdictText(v *checked) string {
 	var b strings.Builder
 	b.WriteString(string(v.Label))
@@ -343,7 +343,7 @@ func verdictText(v *checked) string {
 		b.WriteString("\nmissing from the passages: " + cut(strings.Join(v.Missing, ", ")))
 	}
 	for _, c := range v.Conflicts {
-		fmt.Fprintf(&b, "\nchanged %s: the claim says %q, the evidence %q", c.Kind, cut(c.Claim), cut(c.Evidence))
+		fmt.Fprintf(&b, "\nchanged %s: the claim has %q, the evidence %q", c.Kind, cut(c.Claim), cut(c.Evidence))
 	}
 	for _, e := range v.Evidence {
 		fmt.Fprintf(&b, "\nevidence in passage %d: %q", e.Passage, cut(e.Text))
@@ -368,7 +368,7 @@ type verifyArgs struct {
 	what api.Verification
 }
 
-// verified is what verify gives back.
+// verified is the result of verify.
 type verified struct {
 	State        verify.State     `json:"state"`
 	Findings     verify.Findings  `json:"findings"`
@@ -401,7 +401,7 @@ type verifiedSource struct {
 	Note   *string       `json:"note"`
 }
 
-// verify says whether what an agent published about its sources holds.
+// verify verifies what an agent published about its sources.
 func (m *MCP) verify(ctx context.Context, c *call, args *verifyArgs) (*result, error) {
 	if err := args.check(); err != nil {
 		return nil, err
@@ -420,7 +420,7 @@ func (m *MCP) verify(ctx context.Context, c *call, args *verifyArgs) (*result, e
 	return &result{summary.String(), showReport(report, args.Report)}, nil
 }
 
-// check finds what is to be verified, of which there must be one thing.
+// check determines what to verify, which must be one thing.
 func (a *verifyArgs) check() error {
 	level, err := number("require_level", a.RequireLevel, 0, 0, 3)
 	if err != nil {
@@ -435,8 +435,8 @@ func (a *verifyArgs) check() error {
 	}
 	if given != 1 && (given != 2 || a.URL == "" || a.Response == "") {
 		return refuse(
-			"one thing is to be verified at a time",
-			"give one of url, manifest, document and response; a response may have its url besides",
+			"verify one thing at a time",
+			"give one of url, manifest, document and response; a response may also have its url",
 		)
 	}
 	switch {
@@ -448,7 +448,7 @@ func (a *verifyArgs) check() error {
 		a.what.Text = a.Manifest
 	case json.Unmarshal(a.Manifest, &a.what.URL) == nil && a.what.URL != "", a.URL != "":
 	default:
-		return refuse("manifest and document must be JSON objects", "a manifest may be its URL, too")
+		return refuse("manifest and document must be JSON objects", "a manifest may also be given by its URL")
 	}
 	return nil
 }

@@ -2,23 +2,19 @@
 //
 // # Terms
 //
-//   - A client is the program that an agent runs in. It speaks JSON-RPC: one message a line over stdio, or one message
-//     a POST over
-//     streamable HTTP.
+//   - A client is the program that an agent runs in. It uses JSON-RPC: one message per line over stdio, or one message
+//     per POST over streamable HTTP.
 //   - A tool is a function that the client's model may call. Its arguments and its result are JSON objects, described
-//     by the JSON
-//     schemas in the directory tools; docs/mcp.md lists them.
-//   - A result has two parts that say the same: a short text for the model, and structured content for programs.
-//   - A tool error is a result that says what was wrong and what to do about it, so that the model can mend its call. A
-//     protocol error
-//     is for messages that are no calls of a tool that is there.
+//     by the JSON schemas in the directory tools; docs/mcp.md lists them.
+//   - A result has two equivalent parts: a short text for the model, and structured content for programs.
+//   - A tool error is a result with a reason and a hint, so that the model can correct its call. A protocol error is
+//     for messages that do not call an existing tool.
 //
-// # What can be relied on
+// # Guarantees
 //
-// No tool changes what is stored, but what [Options].Verify may keep. No tool opens a file. Only verify uses the
-// network, through [verify.Verifier], which reaches public addresses only unless its operator says otherwise. What
-// tools are given and what they give back is not logged.
+// No tool changes stored data, except what [Options].Verify may record. No tool opens files. Only verify uses the
+// network, through [verify.Verifier], which is limited to public addresses unless its operator allows others. Arguments
+// and results are not logged.
 //
-// Over HTTP there are no sessions: each POST stands alone, so any node answers it, with the rights of the token that it
-// came with.
+// Over HTTP there are no sessions: each POST is independent, so any node can answer it, with the rights of its token.
 package mcp

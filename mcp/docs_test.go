@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests expect anew")
 
-// property is one member of an object, as a schema describes it.
+// property is the schema of one member of an object.
 type property struct {
 	Type        any
 	Enum        []string
@@ -54,14 +54,14 @@ func read(t *testing.T, schema any) *property {
 	return p
 }
 
-// docs/mcp.md says of each tool what its schemas say.
+// docs/mcp.md is generated from the schemas of the tools.
 func TestDocs(t *testing.T) {
 	name := filepath.Join(testenv.Root(t), "docs", "mcp.md")
 	page := testenv.Must(os.ReadFile(name))(t)
 	const mark = "in mcp/tools. -->\n"
 	head, _, found := strings.Cut(string(page), mark)
 	if !found {
-		t.Fatal("docs/mcp.md has not the line that says where the tools begin")
+		t.Fatal("docs/mcp.md lacks the line before the tools")
 	}
 	var b strings.Builder
 	b.WriteString(head + mark)
@@ -94,7 +94,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// describe writes a line for each member of an object, those below it after it.
+// describe writes a line for each member of an object, followed by its own members.
 func describe(b *strings.Builder, p *property, path string) {
 	names := slices.SortedFunc(maps.Keys(p.Properties), func(x, y string) int {
 		rank := func(name string) int {
@@ -112,7 +112,7 @@ func describe(b *strings.Builder, p *property, path string) {
 		of := p.Properties[name]
 		words := of.Description
 		if slices.Contains(p.Required, name) {
-			words += " Needed."
+			words += " Required."
 		}
 		if len(of.Enum) > 0 && !strings.Contains(words, of.Enum[0]) {
 			words += " One of `" + strings.Join(of.Enum, "`, `") + "`."
@@ -147,7 +147,7 @@ func typeOf(p *property) string {
 	return "any"
 }
 
-// Every member says what it is, everything that a result always has is required of it, and nothing else is allowed.
+// Every member has a description, those that results always have are required, and no others are allowed.
 func TestSchemas(t *testing.T) {
 	for _, tool := range allTools(t) {
 		for which, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
@@ -203,7 +203,7 @@ func checkPlain(t *testing.T, path string, schema any) {
 	}
 }
 
-// What the schemas list is what there is.
+// The words in the schemas are the existing ones.
 func TestSchemaWords(t *testing.T) {
 	in, out := map[string]*property{}, map[string]*property{}
 	for _, tool := range allTools(t) {

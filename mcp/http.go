@@ -14,18 +14,18 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Handler answers clients over streamable HTTP, whatever the path: each POST is one message, and its answer a stream of
-// events. There are no sessions, so that any node answers, and a GET, which would listen for news of one, is a 405.
+// Handler serves clients over streamable HTTP, on any path: each POST is one message, and its response a stream of
+// events. There are no sessions, so any node can answer, and a GET, which would listen to one, is a 405.
 //
-// The guard says who calls, by an access token as on the API, and keeps foreign hosts and web pages away. Every valid
-// token may list the tools; each tool asks for a scope of its own when it is called. What goes wrong before a message
-// is read is answered as a [gateway.Problem]. A call ends when its client hangs up.
+// The guard authenticates callers by access token, as on the API, and rejects foreign hosts and web pages. Any valid
+// token may list the tools; each tool requires its own scope when it is called. Errors before a message is read are a
+// [gateway.Problem]. A call ends when its client disconnects.
 func (m *MCP) Handler(guard *gateway.Guard) http.Handler {
 	inner := sdk.NewStreamableHTTPHandler(
 		func(*http.Request) *sdk.Server { return m.server },
 		&sdk.StreamableHTTPOptions{
 			Stateless: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
-			DisableLocalhostProtection: true, // the guard knows by which names it may be reached
+			DisableLocalhostProtection: true, // the guard checks the Host
 		},
 	)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func (m *MCP) Handler(guard *gateway.Guard) http.Handler {
 	})
 }
 
-// admit has a request answered that may come in. The error is a problem, and nothing was written then.
+// admit serves a request that is allowed. Its error is a problem; in that case nothing has been written.
 func (m *MCP) admit(w http.ResponseWriter, r *http.Request, guard *gateway.Guard, next http.Handler) error {
 	who, err := guard.API(r, "")
 	if err != nil {
@@ -49,13 +49,13 @@ func (m *MCP) admit(w http.ResponseWriter, r *http.Request, guard *gateway.Guard
 		return &gateway.Problem{
 			Status: http.StatusMethodNotAllowed,
 			Code:   gateway.CodeMethod,
-			Detail: "MCP is spoken by POST here: there are no sessions to listen to or to end",
-			Hint:   "point an MCP client for streamable HTTP at this address; docs/mcp.md says how",
+			Detail: "only POST is supported: there are no sessions to listen to or to end",
+			Hint:   "point an MCP client for streamable HTTP at this address; see docs/mcp.md",
 			Header: http.Header{"Allow": {http.MethodPost}},
 		}
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return gateway.NewProblem(gateway.CodeMediaType, "the message has a Content-Encoding", "send it as it is")
+		return gateway.NewProblem(gateway.CodeMediaType, "the message has a Content-Encoding", "send it uncompressed")
 	}
 	body, release, err := m.bodies.Read(w, &httpx.Request{Request: r, Who: who}, MaxMessage)
 	if err != nil {
@@ -66,10 +66,10 @@ func (m *MCP) admit(w http.ResponseWriter, r *http.Request, guard *gateway.Guard
 	case len(start) == 0:
 		return httpx.BadRequest("the body is empty", "send one JSON-RPC message")
 	case start[0] == '[':
-		return httpx.BadRequest("messages are not taken in batches", "send them one by one")
+		return httpx.BadRequest("batches are not supported", "send messages one by one")
 	}
-	if !m.requests.TryAcquire(1) { // only now: who sends slowly, or nothing, is in nobody's way
-		return gateway.Unavailable(fmt.Sprintf("%d requests are being served at the moment", MaxRequests))
+	if !m.requests.TryAcquire(1) { // only now, so that slow or idle senders do not block others
+		return gateway.Unavailable(fmt.Sprintf("%d requests are already being served", MaxRequests))
 	}
 	defer m.requests.Release(1)
 	r = r.WithContext(withCaller(r.Context(), who))
@@ -78,10 +78,10 @@ func (m *MCP) admit(w http.ResponseWriter, r *http.Request, guard *gateway.Guard
 	return nil
 }
 
-// caller is who makes a call, and how long they wait for it.
+// caller is the caller of a tool, with the context of the request.
 type caller struct {
 	who  gateway.Identity
-	done context.Context //nolint:containedctx // the SDK keeps the values of a request's context and drops its end
+	done context.Context //nolint:containedctx // the SDK keeps the values of a request's context, but not its end
 }
 
 type callerKey struct{}

@@ -23,7 +23,7 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// site serves the handler as ibid does.
+// site serves the handler like ibid.
 func site(tb testing.TB, m *mcp.MCP, o *gateway.GuardOptions) *httptest.Server {
 	tb.Helper()
 	mux := http.NewServeMux()
@@ -69,7 +69,7 @@ func newToken(tb testing.TB, s *store.Store, tenant string, scopes ...string) st
 	return testenv.Must(s.NewToken(context.Background(), &store.Token{Tenant: tenant, Name: "test", Scopes: scopes}))(tb)
 }
 
-// Without tokens it answers on this machine, with all tools.
+// Without tokens it serves this machine, with all tools.
 func TestHandler(t *testing.T) {
 	s := openStore(t, store.DefaultTenant)
 	server := site(t, mcp.New(&mcp.Options{Store: s, Verify: newVerify(t)}), &gateway.GuardOptions{Store: s})
@@ -132,7 +132,7 @@ func TestHandlerTokens(t *testing.T) {
 	}
 }
 
-// What is wrong with a request is said as everywhere else.
+// Errors of requests are reported like everywhere else.
 func TestHandlerProblems(t *testing.T) {
 	server := site(t, mcp.New(nil), &gateway.GuardOptions{Origins: []string{"https://app.example"}})
 	message := strings.TrimSuffix(checkCall(1), "\n")
@@ -143,8 +143,8 @@ func TestHandlerProblems(t *testing.T) {
 		status       int
 		word         string
 	}{
-		"get":            {method: "GET", status: 405, word: "MCP is spoken by POST"},
-		"delete":         {method: "DELETE", status: 405, word: "MCP is spoken by POST"},
+		"get":            {method: "GET", status: 405, word: "only POST is supported"},
+		"delete":         {method: "DELETE", status: 405, word: "only POST is supported"},
 		"empty":          {body: " \n", status: 400, word: "the body is empty"},
 		"batch":          {body: " [" + message + "]", status: 400, word: "batches"},
 		"garbage":        {body: "{", status: 400},
@@ -193,7 +193,7 @@ func TestHandlerProblems(t *testing.T) {
 	}
 }
 
-// A call ends when its client hangs up, also in the older versions of the protocol.
+// A call ends when its client disconnects, also in older versions of the protocol.
 func TestHandlerHangUp(t *testing.T) {
 	judge, waiting, given := slowJudge(t)
 	server := site(t, mcp.New(&mcp.Options{Checker: judge}), nil)
@@ -226,7 +226,7 @@ func TestHandlerHangUp(t *testing.T) {
 	<-given
 }
 
-// More requests than MaxRequests are told to come again.
+// More than MaxRequests requests are told to retry.
 func TestHandlerFull(t *testing.T) {
 	judge, waiting, _ := slowJudge(t)
 	server := site(t, mcp.New(&mcp.Options{Checker: judge}), nil)
@@ -264,7 +264,7 @@ func TestHandlerFull(t *testing.T) {
 	}
 }
 
-// Who promises much and sends nothing keeps nobody out.
+// Clients that announce a large body and send nothing do not block others.
 func TestHandlerIdle(t *testing.T) {
 	server := site(t, mcp.New(nil), nil)
 	for i := range mcp.MaxRequests + 8 {
@@ -289,7 +289,7 @@ func TestHandlerIdle(t *testing.T) {
 	}
 }
 
-// Progress comes over HTTP, too, before the result.
+// Over HTTP, progress also arrives before the result.
 func TestHandlerProgress(t *testing.T) {
 	told := make(chan string, 100)
 	server := site(t, mcp.New(&mcp.Options{Checker: &support.Lexical{}, Verify: newVerify(t)}), nil)

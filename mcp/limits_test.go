@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/mcp"
 )
 
-// What is as large as may be is read.
+// The largest allowed message is read.
 func TestLargeMessages(t *testing.T) {
 	server := site(t, mcp.New(nil), nil)
 	overHTTP := testenv.Must(dial(t, server, "", nil))(t)
@@ -30,7 +30,7 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// Any node answers any message of a client.
+// Any node can answer any message of a client.
 func TestNodes(t *testing.T) {
 	s := openStore(t, "default")
 	var turn atomic.Int64
@@ -67,7 +67,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// What one call costs over HTTP, with its guard.
+// The cost of one call over HTTP, including the guard.
 func BenchmarkCall(b *testing.B) {
 	server := site(b, mcp.New(nil), nil)
 	session := testenv.Must(dial(b, server, "", nil))(b)

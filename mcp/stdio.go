@@ -14,9 +14,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lines is a connection of one JSON-RPC message a line. Unlike the SDK's own it goes on after a line that is no
-// message, and when its input ends it lets the calls that came be answered: whoever pipes a few messages into a program
-// wants to see what comes of them.
+// lines is a connection with one JSON-RPC message per line. Unlike the SDK's own, it continues after an invalid line,
+// and when its input ends it lets pending calls be answered: a user who pipes a few messages into a program wants to
+// see the results.
 type lines struct {
 	in       io.Reader
 	out      io.Writer
@@ -28,10 +28,10 @@ type lines struct {
 
 	mu   sync.Mutex
 	open map[jsonrpc.ID]bool // calls without an answer
-	idle chan struct{}       // closed when there are none; nil: nobody waits for that
+	idle chan struct{}       // closed when there are none; nil if nothing waits for that
 }
 
-// line is a line, or why there is no other.
+// line is a line, or the reason why there are no more.
 type line struct {
 	text []byte
 	err  error
@@ -57,7 +57,7 @@ func (c *lines) Connect(context.Context) (sdk.Connection, error) {
 	return c, nil
 }
 
-// read hands out lines until there are no more, or nobody wants them.
+// read passes on lines until the input ends or the connection is closed.
 func (c *lines) read() {
 	r := bufio.NewReaderSize(c.in, 1<<16)
 	for {
@@ -75,8 +75,8 @@ func (c *lines) read() {
 	}
 }
 
-// readLine returns a line without its end and the white space around it. Of one that is longer than a message may be it
-// returns nothing but errLongLine. The last line needs no end.
+// readLine returns a line without its end and surrounding white space. If it is longer than a message may be, it
+// returns only errLongLine. The last line needs no line break.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	long := false
@@ -92,7 +92,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case long && (err == nil || errors.Is(err, io.EOF)):
 			return nil, errLongLine
 		case errors.Is(err, io.EOF) && len(bytes.TrimSpace(text)) > 0:
-			return bytes.TrimSpace(text), nil // the next read says it again
+			return bytes.TrimSpace(text), nil // the next read returns the error again
 		default:
 			return bytes.TrimSpace(text), err
 		}
@@ -132,31 +132,31 @@ func (c *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// readMessage reads one message, and says why it is none.
+// readMessage reads one message, or returns why it is invalid.
 func readMessage(text []byte) (jsonrpc.Message, *jsonrpc.Error) {
 	switch {
 	case !json.Valid(text):
 		return nil, &jsonrpc.Error{
 			Code:    jsonrpc.CodeParseError,
-			Message: "the line is not JSON; a message is one line without line breaks in it",
+			Message: "the line is not JSON; a message is one line without line breaks",
 		}
 	case text[0] == '[':
 		return nil, &jsonrpc.Error{
 			Code:    jsonrpc.CodeInvalidRequest,
-			Message: "messages are not taken in batches; send them one by one",
+			Message: "batches are not supported; send messages one by one",
 		}
 	}
 	msg, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
 		return nil, &jsonrpc.Error{
 			Code:    jsonrpc.CodeInvalidRequest,
-			Message: "it is no JSON-RPC message: " + cut(err.Error()),
+			Message: "not a JSON-RPC message: " + cut(err.Error()),
 		}
 	}
 	return msg, nil
 }
 
-// refuse answers what is no message. Which call it was meant to be is not known.
+// refuse answers an invalid message, whose id is unknown.
 func (c *lines) refuse(why *jsonrpc.Error) error {
 	body, err := json.Marshal(struct {
 		Version string         `json:"jsonrpc"`
@@ -169,7 +169,7 @@ func (c *lines) refuse(why *jsonrpc.Error) error {
 	return c.send(body)
 }
 
-// begin notes a call that has to be answered.
+// begin records a call that must be answered.
 func (c *lines) begin(msg jsonrpc.Message) {
 	if request, ok := msg.(*jsonrpc.Request); ok && request.IsCall() {
 		c.mu.Lock()
@@ -178,7 +178,7 @@ func (c *lines) begin(msg jsonrpc.Message) {
 	}
 }
 
-// drain waits until the calls are answered, and returns why no more will come.
+// drain waits until all calls are answered, and returns end.
 func (c *lines) drain(ctx context.Context, end error) error {
 	c.mu.Lock()
 	idle := make(chan struct{})
@@ -227,5 +227,5 @@ func (c *lines) send(body []byte) error {
 // Close implements [sdk.Connection].
 func (c *lines) Close() error { return c.close() }
 
-// SessionID implements [sdk.Connection]: there is but one.
+// SessionID implements [sdk.Connection]. There is only one session.
 func (c *lines) SessionID() string { return "" }

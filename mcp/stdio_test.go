@@ -27,7 +27,7 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 `
 
-// reply is a message that a client gets.
+// reply is a message to a client.
 type reply struct {
 	ID    any
 	Error *struct {
@@ -37,7 +37,7 @@ type reply struct {
 	Result *struct{ IsError bool }
 }
 
-// serve gives a server all of its input, and returns what it answers.
+// serve runs a server on an input and returns its output.
 func serve(tb testing.TB, m *mcp.MCP, input io.Reader) []reply {
 	tb.Helper()
 	var out bytes.Buffer
@@ -57,7 +57,7 @@ func checkCall(id int) string {
 	return `{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"tools/call","params":{"name":"check","arguments":{"claim":"Herons eat fish.","passages":["Herons eat fish."]}}}` + "\n"
 }
 
-// Calls that came before the end of the input are answered, also if the last line has no end.
+// Calls before the end of the input are answered, even if the last line has no line break.
 func TestServeEnd(t *testing.T) {
 	var input strings.Builder
 	input.WriteString(hello)
@@ -76,7 +76,7 @@ func TestServeEnd(t *testing.T) {
 	}
 }
 
-// What is no message is answered as such, and the next one is read.
+// An invalid message is answered with an error, and the next one is read.
 func TestServeRefuses(t *testing.T) {
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
 	type refusal struct {
@@ -87,11 +87,11 @@ func TestServeRefuses(t *testing.T) {
 		"hello":                          {-32700, "not JSON"},
 		`{"jsonrpc":"2.0",`:              {-32700, "not JSON"},
 		"\xff\xfe":                       {-32700, "not JSON"},
-		"42":                             {-32600, "no JSON-RPC message"},
-		"{}":                             {-32600, "no JSON-RPC message"},
-		`{"jsonrpc":"1.0","method":"x"}`: {-32600, "no JSON-RPC message"},
+		"42":                             {-32600, "not a JSON-RPC message"},
+		"{}":                             {-32600, "not a JSON-RPC message"},
+		`{"jsonrpc":"1.0","method":"x"}`: {-32600, "not a JSON-RPC message"},
 		"[" + strings.TrimSuffix(checkCall(7), "\n") + "]":                    {-32600, "batches"},
-		`{"jsonrpc":"2.0","method":"x","params":` + deep + `}`:                {-32600, "no JSON-RPC message"},
+		`{"jsonrpc":"2.0","method":"x","params":` + deep + `}`:                {-32600, "not a JSON-RPC message"},
 		`{"jsonrpc":"2.0","x":"` + strings.Repeat("x", mcp.MaxMessage) + `"}`: {-32600, "more than 16777216 bytes"},
 	} {
 		got := serve(t, mcp.New(nil), strings.NewReader(hello+input+"\n\r\n"+checkCall(9)))
@@ -150,7 +150,7 @@ func slowJudge(tb testing.TB) (c support.Checker, waiting, given chan struct{}) 
 	return &support.Judge{URL: model.URL, Model: "slow", Concurrency: 100, Client: &http.Client{Transport: transport}}, waiting, given
 }
 
-// A call that its client gives up is given up.
+// A call cancelled by its client ends.
 func TestCancel(t *testing.T) {
 	judge, waiting, given := slowJudge(t)
 	session := connect(t, mcp.New(&mcp.Options{Checker: judge}), store.DefaultTenant, nil)
@@ -170,7 +170,7 @@ func TestCancel(t *testing.T) {
 	call(t, session, "cite", object{"response": response}, &got) // and the next one works
 }
 
-// When the server is ended, so is what it is doing.
+// Stopping the server ends its calls.
 func TestServeEnded(t *testing.T) {
 	judge, waiting, given := slowJudge(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -187,7 +187,7 @@ func TestServeEnded(t *testing.T) {
 	}
 }
 
-// No more calls are worked on than MaxCalls.
+// At most MaxCalls calls run at a time.
 func TestManyCalls(t *testing.T) {
 	judge, waiting, _ := slowJudge(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -211,19 +211,19 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
-// broken is a checker with a mistake in it.
+// broken is a checker that panics.
 type broken struct{ support.Lexical }
 
 func (*broken) Check(context.Context, []support.Pair) ([]support.Verdict, error) { panic("a mistake") }
 
-// failing is a checker whose operator's address stands in its errors.
+// failing is a checker whose errors contain its operator's address.
 type failing struct{ support.Lexical }
 
 func (*failing) Check(context.Context, []support.Pair) ([]support.Verdict, error) {
 	return nil, errors.New("ask http://judge.internal: connection refused")
 }
 
-// A mistake in ibid ends one call, and neither it nor what is the operator's is told.
+// A panic ends one call; neither it nor the operator's address is revealed.
 func TestToolFails(t *testing.T) {
 	for name, checker := range map[string]support.Checker{"a mistake": &broken{}, "judge.internal": &failing{}} {
 		var log bytes.Buffer
@@ -233,7 +233,7 @@ func TestToolFails(t *testing.T) {
 			"attribute": {"answer": "Secret herons eat fish.", "sources": []any{object{"text": "Herons eat fish."}}},
 		} {
 			res := ask(t, session, tool, args)
-			if got := textOf(res); !res.IsError || strings.Contains(got, name) || !strings.Contains(got, "log says") {
+			if got := textOf(res); !res.IsError || strings.Contains(got, name) || !strings.Contains(got, "log has") {
 				t.Errorf("%s: %s", tool, got)
 			}
 		}
@@ -243,7 +243,7 @@ func TestToolFails(t *testing.T) {
 	}
 }
 
-// Text that is cut says so, and is still text.
+// Truncated text is marked as such, and is still valid text.
 func TestLongText(t *testing.T) {
 	session := connect(t, mcp.New(nil), "a", nil)
 	long := strings.Repeat("Grüße aus dem Moor. ", 10_000)
@@ -254,12 +254,12 @@ func TestLongText(t *testing.T) {
 	if diff := cmp.Diff(strings.TrimSpace(long), strings.TrimSpace(got.CitedText)); diff != "" {
 		t.Error("the structured content was changed")
 	}
-	if len(text) > 65<<10 || !strings.HasSuffix(text, "the structured content has all of it)") {
+	if len(text) > 65<<10 || !strings.HasSuffix(text, "the structured content is complete)") {
 		t.Errorf("%d bytes, …%s", len(text), text[len(text)-100:])
 	}
 }
 
-// What a client sends neither breaks the server nor makes it write anything but messages.
+// No input breaks the server or makes it write anything but messages.
 func FuzzServe(f *testing.F) {
 	f.Add(checkCall(2))
 	f.Add(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"cite","arguments":{"response":"[1] x","style":"html"}}}`)

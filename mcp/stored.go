@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// maxShown is how many steps, sentences, sources of a step and passages of a sentence a result has at most, of
-	// each. The result says how many more there are.
+	// maxShown limits each of these in a result: steps, sentences, sources of a step and passages of a sentence. The
+	// result counts those left out.
 	maxShown = 500
-	// MaxExcerpt is how many characters of a passage may be asked for.
+	// MaxExcerpt is the largest number of characters of a passage that can be requested.
 	MaxExcerpt = 2000
-	// maxID is how long an id can be, in bytes. There are none longer.
+	// maxID is the largest length of an id in bytes.
 	maxID = 512
 )
 
@@ -31,7 +31,7 @@ type runArgs struct {
 	Excerpt *int   `json:"excerpt"`
 }
 
-// runSources is what run_sources gives back.
+// runSources is the result of run_sources.
 type runSources struct {
 	Run           string        `json:"run"`
 	Agent         *string       `json:"agent"`
@@ -93,19 +93,19 @@ type runPassage struct {
 	Evidence   *string          `json:"evidence"`
 }
 
-// runSources shows what a run rested on.
+// runSources returns the sources that a run rests on.
 func (m *MCP) runSources(ctx context.Context, c *call, args *runArgs) (*result, error) {
 	excerpt, err := number("excerpt", args.Excerpt, trail.DefaultExcerpt, 0, MaxExcerpt)
 	if err != nil {
 		return nil, err
 	}
 	if args.Run == "" {
-		return nil, refuse("run: it is missing", "it is the id of a run; find_answers shows those of answers")
+		return nil, refuse("run: missing", "give the id of a run; find_answers returns those of answers")
 	}
 	t, links, err := m.link(ctx, c.tenant, args.Run)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, refuse("run: there is none with this id", "find_answers shows the runs of answers; "+notThere)
+		return nil, refuse("run: no run has this id", "find_answers returns the runs of answers; "+notThere)
 	case err != nil:
 		return nil, err
 	}
@@ -114,9 +114,9 @@ func (m *MCP) runSources(ctx context.Context, c *call, args *runArgs) (*result, 
 	return &result{runText(out), out}, nil
 }
 
-const notThere = "what was deleted or is another tenant's looks the same as what never was"
+const notThere = "deleted data and other tenants' data look as if they never existed"
 
-// link reads a run and finds what the sentences of its answer rest on.
+// link reads a run and links the sentences of its answer to what they rest on.
 func (m *MCP) link(ctx context.Context, tenant, run string) (*trail.Trail, *trail.Links, error) {
 	if len(run) > maxID {
 		return nil, nil, store.ErrNotFound
@@ -131,7 +131,7 @@ func (m *MCP) link(ctx context.Context, tenant, run string) (*trail.Trail, *trai
 	if err != nil {
 		return nil, nil, httpx.StoreError("read a run", err)
 	}
-	links, err := t.Link(ctx, nil, nil) // the built-in checker: looking costs nothing but time
+	links, err := t.Link(ctx, nil, nil) // the built-in checker: a look must only cost time
 	if err != nil {
 		return nil, nil, fmt.Errorf("link a run: %w", err)
 	}
@@ -232,7 +232,7 @@ func showSentence(s *trail.Sentence, excerpt int) runSentence {
 	return out
 }
 
-// excerptOf returns the beginning of a text; nil: there is none, or none is wanted.
+// excerptOf returns the beginning of a text, or nil if there is none or n is 0.
 func excerptOf(text string, n int) *string {
 	if n == 0 || strings.TrimSpace(text) == "" {
 		return nil
@@ -240,7 +240,7 @@ func excerptOf(text string, n int) *string {
 	return new(trail.Excerpt(text, n))
 }
 
-// finite returns a score that JSON can say: traces may have any.
+// finite returns a score that can be encoded as JSON: traces may contain any.
 func finite(score *float64) *float64 {
 	if score == nil || math.IsNaN(*score) || math.IsInf(*score, 0) {
 		return nil
@@ -248,13 +248,13 @@ func finite(score *float64) *float64 {
 	return score
 }
 
-// runText writes a run for a model.
+// runText formats a run for a model.
 func runText(r *runSources) string {
 	var b strings.Builder
 	steps, sentences := len(r.Steps)+r.StepsMore, len(r.Sentences)+r.SentencesMore
 	fmt.Fprintf(&b, "Run %s: %s, %s in its answer", r.Run, count(steps, "step"), count(sentences, "sentence"))
 	if r.UncitedShare != nil {
-		fmt.Fprintf(&b, "; %.0f %% of those that say something rest on no source", 100**r.UncitedShare)
+		fmt.Fprintf(&b, "; %.0f %% of those that make a statement rest on no source", 100**r.UncitedShare)
 	}
 	b.WriteString(".")
 	for i := range r.Steps {
@@ -314,14 +314,14 @@ func orZero[T any](p *T) (v T) {
 	return v
 }
 
-// How many answers a page has: unless told otherwise, and at most.
+// The page sizes of answers: the default and the largest.
 const (
 	defaultAnswers = 10
 	MaxAnswers     = 100
 )
 
 const (
-	maxWords     = 4 << 10  // bytes of the words that are looked for
+	maxWords     = 4 << 10  // bytes of the search words
 	maxCursor    = 16 << 10 // bytes of a cursor
 	answerBegins = 300      // characters of an answer in a list
 )
@@ -337,7 +337,7 @@ type findArgs struct {
 	Cursor       string `json:"cursor"`
 }
 
-// foundAnswers is what find_answers gives back.
+// foundAnswers is the result of find_answers.
 type foundAnswers struct {
 	Answers []foundAnswer `json:"answers"`
 	Next    *string       `json:"next_cursor"`
@@ -364,7 +364,7 @@ type foundSource struct {
 	URL   *string `json:"url"`
 }
 
-// findAnswers finds stored answers, or shows one.
+// findAnswers finds stored answers, or returns one.
 func (m *MCP) findAnswers(ctx context.Context, c *call, args *findArgs) (*result, error) {
 	limit, err := number("limit", args.Limit, defaultAnswers, 1, MaxAnswers)
 	if err != nil {
@@ -376,8 +376,8 @@ func (m *MCP) findAnswers(ctx context.Context, c *call, args *findArgs) (*result
 	} {
 		if len(said) > maxWords || strings.Contains(said, "\x00") {
 			return nil, refuse(
-				fmt.Sprintf("%s: it has more than %d bytes, or control characters", name, maxWords),
-				"leave out what is not needed",
+				fmt.Sprintf("%s: more than %d bytes, or control characters", name, maxWords),
+				"shorten it",
 			)
 		}
 	}
@@ -417,10 +417,10 @@ func (m *MCP) findAnswers(ctx context.Context, c *call, args *findArgs) (*result
 	return &result{text.String(), out}, nil
 }
 
-// oneAnswer shows an answer.
+// oneAnswer returns one answer.
 func (m *MCP) oneAnswer(ctx context.Context, tenant string, args *findArgs) (*result, error) {
 	if args.Words+args.Source+args.Run+args.Conversation+args.Cursor != "" {
-		return nil, refuse("answer_id goes alone", "without it, answers are looked for; with it, that one is shown")
+		return nil, refuse("answer_id must be the only argument", "it returns that answer; other arguments search")
 	}
 	var one *store.Call
 	err := store.ErrNotFound
@@ -429,7 +429,7 @@ func (m *MCP) oneAnswer(ctx context.Context, tenant string, args *findArgs) (*re
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, refuse("answer_id: there is no answer with this id", notThere)
+		return nil, refuse("answer_id: no answer has this id", notThere)
 	case err != nil:
 		return nil, err
 	}

@@ -20,8 +20,8 @@ import (
 //	server [stored]              starts a server, with the answer and the run of openStore, and a client of it
 //	tool NAME ARGUMENTS          calls a tool: the structured content, which is as its schema says, is standard
 //	                             output, the text standard error
-//	refused WORDS NAME ARGUMENTS calls one with arguments that its schema refuses, and gets an error with the words
-//	beyond WORDS NAME ARGUMENTS  the same, where what is wrong is more than the schema says
+//	refused WORDS NAME ARGUMENTS calls one with arguments that its schema refuses, and expects an error with the words
+//	beyond WORDS NAME ARGUMENTS  the same for errors that the schema does not cover
 func TestStories(t *testing.T) {
 	type story = servertest.Story[*sdk.ClientSession]
 	refused := func(beyond bool) func(*story, []string) {
@@ -48,7 +48,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// wantRefused calls a tool that says what is wrong with its arguments. The schema refuses them too, if it is not beyond it.
+// wantRefused calls a tool that refuses its arguments. So does the schema, unless the error is beyond it.
 func wantRefused(tb testing.TB, session *sdk.ClientSession, tool string, args any, words string, beyond bool) {
 	tb.Helper()
 	res := ask(tb, session, tool, args)

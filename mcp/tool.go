@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// maxText is how many bytes the text of a result has. Its structured content has the rest.
+	// maxText limits the text of a result in bytes. Its structured content is complete.
 	maxText = 64 << 10
-	// maxRepeated is how many characters of what a client sent are repeated to it.
+	// maxRepeated limits the characters of client input that are repeated in a response.
 	maxRepeated = 200
 )
 
@@ -37,8 +37,8 @@ var toolFiles embed.FS
 // tool is one of the tools.
 type tool struct {
 	name  string
-	scope string // what a token needs to call it
-	open  bool   // it reaches out into the world
+	scope string // required to call it
+	open  bool   // it connects to other machines
 	do    func(ctx context.Context, c *call) (*result, error)
 }
 
@@ -46,16 +46,16 @@ type tool struct {
 type call struct {
 	tenant   string
 	args     json.RawMessage
-	progress func(message string) // tells the client that something was done, if it wants to know; never nil
+	progress func(message string) // reports progress to the client if requested; never nil
 }
 
-// result is what came of a call.
+// result is the result of a call.
 type result struct {
 	text       string // short, for a model
-	structured any    // as the tool's schema says
+	structured any    // by the tool's schema
 }
 
-// tools returns the tools that are offered.
+// tools returns the available tools.
 func (m *MCP) tools() []tool {
 	all := []tool{
 		{name: "cite", scope: store.ScopeRead, do: withArgs(m.cite)},
@@ -74,7 +74,7 @@ func (m *MCP) tools() []tool {
 	return all
 }
 
-// describe returns what clients are told of a tool.
+// describe returns the description of a tool for clients.
 func (t *tool) describe() *sdk.Tool {
 	var about struct {
 		Title       string          `json:"title"`
@@ -105,7 +105,7 @@ func (t *tool) describe() *sdk.Tool {
 	}
 }
 
-// onlyTools refuses to keep a call open for news: there never are any.
+// onlyTools refuses to keep a call open for changes, as there are none.
 func onlyTools(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if method == "subscriptions/listen" {
@@ -115,7 +115,7 @@ func onlyTools(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// handle returns what answers calls of a tool.
+// handle returns the handler of a tool.
 func (m *MCP) handle(t *tool) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (out *sdk.CallToolResult, _ error) {
 		defer func() {
@@ -124,12 +124,12 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 					ctx, slog.LevelError, "a tool panicked", slog.String("tool", t.name), slog.Any("panic", p),
 					slog.String("stack", string(debug.Stack())),
 				)
-				out = failed(&gateway.Problem{Detail: "something went wrong inside ibid", Hint: "its log says what"})
+				out = failed(&gateway.Problem{Detail: "internal error in ibid", Hint: "its log has the details"})
 			}
 		}()
 		by, ok := ctx.Value(callerKey{}).(*caller)
 		if !ok {
-			return nil, errors.New("nobody knows who calls")
+			return nil, errors.New("the caller is unknown")
 		}
 		ctx, cancel := context.WithTimeout(ctx, callTime)
 		defer cancel()
@@ -140,7 +140,7 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 		}
 		words := text.Head(done.text, maxText)
 		if words != done.text {
-			words += "…\n(cut here; the structured content has all of it)"
+			words += "…\n(truncated; the structured content is complete)"
 		}
 		structured, err := json.Marshal(done.structured)
 		if err != nil {
@@ -153,12 +153,12 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 	}
 }
 
-// run does what a call asks for, if its caller may.
+// run runs a tool if its caller is allowed to.
 func (m *MCP) run(ctx context.Context, t *tool, by *caller, req *sdk.CallToolRequest) (*result, error) {
 	if !by.who.May(t.scope) {
 		return nil, refuse(
 			fmt.Sprintf("the access token lacks the scope %s, which the tool %s needs", t.scope, t.name),
-			"`ibid token new` makes one that has it",
+			"`ibid token new` creates one that has it",
 		)
 	}
 	if err := m.calls.Acquire(ctx, 1); err != nil {
@@ -171,7 +171,7 @@ func (m *MCP) run(ctx context.Context, t *tool, by *caller, req *sdk.CallToolReq
 	return t.do(ctx, &call{tenant: by.who.Tenant, args: req.Params.Arguments, progress: progressOf(ctx, req)})
 }
 
-// progressOf returns what tells a client how far a call is. Its functions are called one at a time or at once.
+// progressOf returns the function that reports the progress of a call to its client. It is safe for concurrent use.
 func progressOf(ctx context.Context, req *sdk.CallToolRequest) func(string) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -179,26 +179,26 @@ func progressOf(ctx context.Context, req *sdk.CallToolRequest) func(string) {
 	}
 	var done atomic.Int64
 	return func(message string) {
-		// A client that cannot be told has hung up, which ends ctx, or reads no more.
+		// If this fails, the client has disconnected, which ends ctx, or does not read.
 		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 			ProgressToken: token, Progress: float64(done.Add(1)), Message: message,
 		})
 	}
 }
 
-// refuse returns an error that says what was wrong with a call, and what to do about it.
+// refuse returns an error with the reason why a call is refused, and a hint.
 func refuse(detail, hint string) error { return &gateway.Problem{Detail: detail, Hint: hint} }
 
-// problem is what a client is told of an error.
+// problem returns the form of an error that clients see.
 func (m *MCP) problem(ctx context.Context, t *tool, err error) *gateway.Problem {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &gateway.Problem{
 			Detail: fmt.Sprintf("the call took longer than %v", callTime),
-			Hint:   "ask for less at a time, or try again",
+			Hint:   "request less at a time, or try again",
 		}
 	case ctx.Err() != nil:
-		return &gateway.Problem{Detail: "the call was given up by its client"}
+		return &gateway.Problem{Detail: "the client cancelled the call"}
 	}
 	if gateway.IsInternal(err) {
 		m.logger.LogAttrs(ctx, slog.LevelError, "a tool failed", slog.String("tool", t.name), slog.Any("error", err))
@@ -206,7 +206,7 @@ func (m *MCP) problem(ctx context.Context, t *tool, err error) *gateway.Problem 
 	return gateway.ProblemOf(err)
 }
 
-// failed is the result of a call that could not be done.
+// failed returns the result of a failed call.
 func failed(p *gateway.Problem) *sdk.CallToolResult {
 	said := p.Error()
 	if p.Hint != "" {
@@ -215,10 +215,10 @@ func failed(p *gateway.Problem) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: said}}}
 }
 
-// cut shortens what a client or a document said to maxRepeated characters, on one line.
+// cut shortens text of a client or a document to maxRepeated characters on one line.
 func cut(s string) string { return text.Line(s, maxRepeated) }
 
-// count writes a number with a noun.
+// count formats a number with a noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -226,10 +226,10 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// named returns what a source is called: its title, else its address, else its id.
+// named returns the display name of a source: its title, else its URL, else its id.
 func named(title, url, id string) string { return cut(cmp.Or(title, url, id)) }
 
-// withArgs returns what calls a tool with the arguments that it takes.
+// withArgs adapts a tool to the arguments that it accepts.
 func withArgs[A any](
 	do func(ctx context.Context, c *call, args *A) (*result, error),
 ) func(context.Context, *call) (*result, error) {
@@ -242,8 +242,7 @@ func withArgs[A any](
 	}
 }
 
-// readArgs reads the arguments of a call. One that the tool does not have is an error: who misspells a limit must not
-// do without it.
+// readArgs reads the arguments of a call. Unknown ones are errors, so that a misspelt limit is not ignored.
 func readArgs(raw json.RawMessage, into any) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
@@ -257,20 +256,20 @@ func readArgs(raw json.RawMessage, into any) error {
 		}
 		err = errors.New("there is more than one value")
 	}
-	hint := "the tool's input schema says what it takes"
+	hint := "the tool's input schema lists its arguments"
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if kind.Field == "" {
-			return refuse("the arguments must be a JSON object, and not a JSON "+kind.Value, hint)
+			return refuse("the arguments must be a JSON object, not a JSON "+kind.Value, hint)
 		}
-		return refuse(fmt.Sprintf("%s: it must not be a JSON %s", cut(kind.Field), cut(kind.Value)), hint)
+		return refuse(fmt.Sprintf("%s: must not be a JSON %s", cut(kind.Field), cut(kind.Value)), hint)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return refuse("there is no argument "+cut(name), hint)
+		return refuse("unknown argument "+cut(name), hint)
 	}
 	return refuse("the arguments cannot be read: "+cut(strings.TrimPrefix(err.Error(), "json: ")), hint)
 }
 
-// textArg is an argument that is text, or an object whose JSON is the text: models send either.
+// textArg is an argument that is text, or an object whose JSON is the text, as models send either.
 type textArg string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -282,7 +281,7 @@ func (t *textArg) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(t))
 }
 
-// choice returns the word that was chosen, which must be one of words; the first if none was.
+// choice returns the chosen word, which must be one of words; the first if it is empty.
 func choice[T ~string](name, said string, words []T) (T, error) {
 	if said == "" {
 		return words[0], nil
@@ -290,11 +289,11 @@ func choice[T ~string](name, said string, words []T) (T, error) {
 	if i := slices.Index(words, T(said)); i >= 0 {
 		return words[i], nil
 	}
-	return "", refuse(fmt.Sprintf("%s: there is no %q", name, cut(said)),
-		"it is one of "+strings.Join(text.Strings(words), ", "))
+	return "", refuse(fmt.Sprintf("%s: unknown value %q", name, cut(said)),
+		"use one of "+strings.Join(text.Strings(words), ", "))
 }
 
-// number returns a whole number that was said, which must lie within bounds; def if it was not.
+// number returns an optional whole number, which must be within the bounds; def if it is missing.
 func number(name string, said *int, def, least, most int) (int, error) {
 	if said == nil {
 		return def, nil
@@ -302,13 +301,13 @@ func number(name string, said *int, def, least, most int) (int, error) {
 	if *said < least || *said > most {
 		return 0, refuse(
 			fmt.Sprintf("%s: %d is not a whole number from %d to %d", name, *said, least, most),
-			fmt.Sprintf("without it, it is %d", def),
+			fmt.Sprintf("the default is %d", def),
 		)
 	}
 	return *said, nil
 }
 
-// share returns a threshold that was said; def if it was not.
+// share returns an optional threshold; def if it is missing.
 func share(name string, said *float64, def float64) (float64, error) {
 	if said == nil {
 		return def, nil
@@ -316,21 +315,21 @@ func share(name string, said *float64, def float64) (float64, error) {
 	if !(*said > 0 && *said <= 1) {
 		return 0, refuse(
 			fmt.Sprintf("%s: %v is not a number above 0 and up to 1", name, *said),
-			fmt.Sprintf("without it, it is %v", def),
+			fmt.Sprintf("the default is %v", def),
 		)
 	}
 	return *said, nil
 }
 
-// shown says how an answer is to be shown.
+// shown are the arguments for showing an answer.
 type shown struct {
 	Style string `json:"style"`
 	Unit  string `json:"unit"`
-	// Document says whether the answer document is wanted; nil: it is.
+	// Document requests the answer document, which is the default.
 	Document *bool `json:"document"`
 }
 
-// showing is shown, checked.
+// showing is shown, validated.
 type showing struct {
 	style    ibid.Style
 	unit     ibid.Unit
@@ -346,7 +345,8 @@ func (s *shown) check() (*showing, error) {
 	return &showing{style, unit, s.Document == nil || *s.Document}, err
 }
 
-// documentOf returns the answer document, without cited_text, which stands beside it; nil: it is not wanted.
+// documentOf returns the answer document without cited_text, which is next to it in the result; nil if it is not
+// requested.
 func (s *showing) documentOf(a *ibid.Answer, id string) *ibid.Document {
 	if !s.document {
 		return nil

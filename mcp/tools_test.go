@@ -42,7 +42,7 @@ func TestTools(t *testing.T) {
 	testenv.Equal(t, "", []string{"attribute", "check", "cite", "find_answers", "run_sources", "verify"}, all)
 }
 
-// verifying verifies what may be on this machine.
+// verifying may connect to this machine.
 type verifying = func(context.Context, string, *api.Verification) (*verify.Report, error)
 
 func newVerify(tb testing.TB, allow ...netip.Prefix) verifying {
@@ -95,7 +95,7 @@ func TestVerify(t *testing.T) {
 	if bad.State != verify.Invalid || len(bad.Failures) == 0 || bad.Report != nil || bad.Claims[0].Sources[0].Status != verify.ExcerptMissing && bad.Claims[0].Sources[0].Status != verify.ExcerptAltered {
 		t.Errorf("report = %+v", bad)
 	}
-	// Who asks how far it is is told, and numbers grow.
+	// Clients that request progress get it, with increasing numbers.
 	params := &sdk.CallToolParams{Name: "verify", Arguments: object{"document": quoting(t, page.URL, "Herons eat fish and frogs")}}
 	params.SetProgressToken("p")
 	testenv.Must(session.CallTool(t.Context(), params))(t)
@@ -111,7 +111,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// What documents name is fetched from public networks only.
+// URLs in documents are only fetched from public networks.
 func TestVerifyPrivate(t *testing.T) {
 	asked := false
 	page := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
@@ -135,7 +135,7 @@ func TestVerifyPrivate(t *testing.T) {
 	}
 }
 
-// What is more than may be is told so in the result, however much it is.
+// Exceeded limits are reported in the result, however large the input.
 func TestToolLimits(t *testing.T) {
 	session := connect(t, mcp.New(&mcp.Options{Store: openStore(t, "a"), Verify: newVerify(t)}), "a", nil)
 	sources := []any{object{"text": "x"}}
@@ -151,10 +151,10 @@ func TestToolLimits(t *testing.T) {
 		{"more than 1000", "attribute", object{"answer": "A b c.", "sources": slices.Repeat(sources, mcp.MaxSources+1)}, false},
 		{"must not be", "attribute", object{"answer": "A b c.", "sources": deep}, false},
 		{"more than 256", "check", object{"claim": "x", "passages": slices.Repeat([]string{"x"}, mcp.MaxPassages+1)}, false},
-		{"no address", "verify", object{"url": strings.Repeat("x", 4097)}, false},
+		{"not a URL", "verify", object{"url": strings.Repeat("x", 4097)}, false},
 		{"more than 64", "verify", object{"url": "https://a.example", "trust": slices.Repeat([]string{"a"}, 65)}, false},
 		{"neither a host", "verify", object{"url": "https://a.example", "trust": []string{strings.Repeat("a", 257)}}, false},
-		{"run: there is none", "run_sources", object{"run": strings.Repeat("x", 10000)}, false},
+		{"run: no run has", "run_sources", object{"run": strings.Repeat("x", 10000)}, false},
 		{"words: ", "find_answers", object{"words": strings.Repeat("x", 5000)}, true},
 	} {
 		wantRefused(t, session, test.tool, test.args, test.words, test.beyond)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const response = `{"id":"chatcmpl-1","object":"chat.completion","model":"gpt-5","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant",
 "content":"Herons eat fish.","annotations":[{"type":"url_citation","url_citation":{"start_index":0,"end_index":15,"url":"https://birds.example/heron","title":"Herons"}}]}}]}`
 
-// connect starts a server for one client over pipes, and ends both with the test.
+// connect starts a server for one client over pipes, and stops both with the test.
 func connect(tb testing.TB, m *mcp.MCP, tenant string, o *sdk.ClientOptions) *sdk.ClientSession {
 	tb.Helper()
 	in, toServer := io.Pipe()
@@ -50,7 +50,7 @@ func connect(tb testing.TB, m *mcp.MCP, tenant string, o *sdk.ClientOptions) *sd
 	return session
 }
 
-// call calls a tool that must be able to do what it is asked for, holds what it gives back against the tool's schema, and reads it.
+// call calls a tool that must succeed, checks the result against the tool's schema, and decodes it.
 func call(tb testing.TB, session *sdk.ClientSession, name string, args any, into any) string {
 	tb.Helper()
 	res := ask(tb, session, name, args)
@@ -84,7 +84,7 @@ func textOf(res *sdk.CallToolResult) string {
 	return strings.Join(all, "\n")
 }
 
-// checkSchema holds structured content against what the tool says of it.
+// checkSchema checks structured content against the tool's schema.
 func checkSchema(tb testing.TB, session *sdk.ClientSession, name string, raw []byte) {
 	tb.Helper()
 	list := testenv.Must(session.ListTools(tb.Context(), nil))(tb)

@@ -1,4 +1,4 @@
-// Package packaging has only a test: what stands here for operators fits what the program does.
+// Package packaging only has tests: the files for operators must match the program.
 package packaging
 
 import (
@@ -27,7 +27,7 @@ func read(t *testing.T, elements ...string) string {
 	return string(b)
 }
 
-// Rules and panels name metrics that there are.
+// Rules and panels only use existing metrics.
 func TestMetrics(t *testing.T) {
 	known := read(t, "docs", "metrics.md")
 	var dashboard struct {
@@ -57,19 +57,19 @@ func TestMetrics(t *testing.T) {
 		asked["alert "+rule.Alert] = rule.Expr
 	}
 	if len(asked) < 20 {
-		t.Fatalf("only %d queries were found", len(asked))
+		t.Fatalf("found only %d queries", len(asked))
 	}
 	name := regexp.MustCompile(`\bibid_[a-z_]+`)
 	for _, where := range slices.Sorted(maps.Keys(asked)) {
 		for _, metric := range name.FindAllString(asked[where], -1) {
 			if !strings.Contains(known, "`"+strings.TrimSuffix(metric, "_bucket")+"`") {
-				t.Errorf("%s: there is no metric %s", where, metric)
+				t.Errorf("%s: unknown metric %s", where, metric)
 			}
 		}
 	}
 }
 
-// The manifest for Kubernetes is YAML, and says only flags and variables that there are.
+// The manifest for Kubernetes is YAML, and only uses existing flags and variables.
 func TestKubernetes(t *testing.T) {
 	kinds := map[string]int{}
 	decoder := yaml.NewDecoder(strings.NewReader(read(t, "packaging", "kubernetes.yaml")))
@@ -94,19 +94,19 @@ func TestKubernetes(t *testing.T) {
 			}
 			for name := range settings {
 				if flags := read(t, "docs", "cli.md"); name != "retention" && !strings.Contains(flags, "--"+name+" ") {
-					t.Errorf("there is no setting %s", name)
+					t.Errorf("unknown setting %s", name)
 				}
 			}
 		}
 	}
 	for _, kind := range []string{"Secret", "ConfigMap", "Service", "StatefulSet", "PodDisruptionBudget"} {
 		if kinds[kind] == 0 {
-			t.Errorf("there is no %s", kind)
+			t.Errorf("no %s", kind)
 		}
 	}
 }
 
-// The variables that the files set are those of flags, and every command line has flags that there are.
+// The variables set in the files belong to flags, and command lines only use existing flags.
 func TestFlags(t *testing.T) {
 	flags := read(t, "docs", "cli.md")
 	variable := regexp.MustCompile(`\bIBID_[A-Z_]+`)
@@ -125,7 +125,7 @@ func TestFlags(t *testing.T) {
 			}
 			for _, found := range option.FindAllStringSubmatch(line, -1) {
 				if !strings.Contains(flags, "--"+found[1]) {
-					t.Errorf("%s: there is no flag --%s", file, found[1])
+					t.Errorf("%s: unknown flag --%s", file, found[1])
 				}
 			}
 		}

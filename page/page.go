@@ -122,7 +122,7 @@ func (p *Page) routes() []httpx.Route {
 		{Pattern: "/favicon.ico", Handle: p.icon},
 		{
 			Pattern: "/ibid.js", Access: httpx.Public, Tenant: httpx.NoTenant, Handle: p.element,
-			Doc:   "Returns the element that shows an answer with its citations in any web page.",
+			Doc:   "Returns the custom element that shows an answer with its citations in any web page.",
 			Media: []string{"text/javascript; charset=utf-8"}, Status: []int{200, 304},
 		},
 

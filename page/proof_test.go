@@ -578,7 +578,7 @@ func TestVerifyPageRefuses(t *testing.T) {
 	}{
 		"nothing":        {nil, 422, "Nothing is said that could be verified."},
 		"no thing":       {map[string]string{"text": "nonsense " + hostile}, 422, "It is not a manifest"},
-		"a bad trust":    {map[string]string{"text": "{}", "trust": strings.Repeat("x", 300)}, 422, "is neither a host nor the id of a key"},
+		"a bad trust":    {map[string]string{"text": "{}", "trust": strings.Repeat("x", 300)}, 422, "is neither a host nor a key id"},
 		"too much of it": {map[string]string{"text": strings.Repeat("x", 9<<20)}, 400, "too long"},
 		"a bad address":  {map[string]string{"url": "ftp://" + hostile}, 422, "It was not fetched: only http and https are."},
 		"no answer":      {map[string]string{"url": w.site.URL + "/none"}, 422, "There is no answer at this address (410)."},

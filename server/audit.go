@@ -17,25 +17,25 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// How many refused access tokens get an entry in the audit log, whoever sent them; the program's log has more of them.
+// Limits of the audit entries for refused access tokens, over all senders. The program's log has more of them.
 const (
 	refusedBurst = 20
 	refusedEvery = time.Minute
 	auditTime    = 2 * time.Second // how long a client waits for such an entry
 )
 
-// audit writes an act of the server itself to the operator's audit log. What cannot be written is logged: the act
-// has happened.
+// audit records an action of the server itself in the operator's audit log. If that fails, the error is logged, as the
+// action has happened.
 func (s *Server) audit(ctx context.Context, e store.AuditEntry) {
 	if err := s.Store.Audit(ctx, store.DefaultTenant, e); err != nil {
 		s.log.LogAttrs(
-			ctx, slog.LevelWarn, "an act is not in the audit log", slog.String("action", string(e.Action)),
+			ctx, slog.LevelWarn, "an action is missing in the audit log", slog.String("action", string(e.Action)),
 			slog.String("object", e.Object), slog.Any("error", err),
 		)
 	}
 }
 
-// auditRefused returns what notes refused access tokens.
+// auditRefused returns the function that records refused access tokens.
 func (s *Server) auditRefused() func(ctx context.Context, from netip.Prefix) {
 	limiter := rate.NewLimiter(rate.Every(refusedEvery), refusedBurst)
 	return func(ctx context.Context, from netip.Prefix) {
@@ -48,7 +48,7 @@ func (s *Server) auditRefused() func(ctx context.Context, from netip.Prefix) {
 	}
 }
 
-// auditSettings notes that the server has other settings than the one that started before.
+// auditSettings records that the server's settings differ from those of the previous start.
 func (s *Server) auditSettings(ctx context.Context) {
 	sum, err := s.config.digest()
 	if err == nil {
@@ -58,7 +58,7 @@ func (s *Server) auditSettings(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the settings are not in the audit log", slog.Any("error", err))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the settings are missing in the audit log", slog.Any("error", err))
 		return
 	}
 	s.audit(ctx, store.AuditEntry{
@@ -66,8 +66,8 @@ func (s *Server) auditSettings(ctx context.Context) {
 	})
 }
 
-// digest returns a hash of all settings: the flags and what has only variables, without passwords, and the file. Of
-// secrets that have none but variables it has that there is another one, and too little to find out which.
+// digest returns a hash of all settings: flags and settings, without passwords, and the file. Secrets that only come
+// from variables contribute enough to detect a change, but too little to guess them.
 func (c *Config) digest() (string, error) {
 	now := *c
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)

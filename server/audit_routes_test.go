@@ -13,9 +13,9 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// audited has what the audit log says of each route that changes something; empty: it is no act of an administrator,
-// because nothing is taken away and nobody gets a right: calls, records of agents and readers, questions to ibid. A
-// route that is not here fails the test: who adds one decides.
+// audited maps each route that changes something to its action in the audit log. The action is empty for what is not an
+// administrator's action, because it takes nothing away and grants no rights: calls, recordings, feedback, questions to
+// ibid. A route that is missing fails the test, so that its author decides.
 var audited = map[string]store.AuditAction{
 	"POST /v1/tokens":         store.AuditTokenMade,
 	"DELETE /v1/tokens/{id}":  store.AuditTokenRevoked,
@@ -31,7 +31,7 @@ var audited = map[string]store.AuditAction{
 	"POST /v1/runs/{id}/finish": "", "POST /v1/traces": "", "POST /v1/feedback": "", "POST /ui/feedback": "",
 }
 
-// What administrators do is in the audit log, by whichever route, with who did it.
+// Actions of administrators are in the audit log with their actor, by whichever route.
 func TestAuditedRoutes(t *testing.T) {
 	w := newTenantsWorld(t)
 	all := probes(t, w)
@@ -48,11 +48,11 @@ func TestAuditedRoutes(t *testing.T) {
 		action, decided := audited[key]
 		switch {
 		case !decided:
-			t.Errorf("%s: nobody says what the audit log has of it: add it to audited", key)
+			t.Errorf("%s: add it to audited, with its action in the audit log", key)
 		case action != "":
 			w.audits(t, key, &rt, action, &all[key][0])
 		case rt.Scope == store.ScopeAdmin:
-			t.Errorf("%s: what needs the scope admin is an act of an administrator", key)
+			t.Errorf("%s: what needs the scope admin is an action of an administrator", key)
 		}
 	}
 	for key := range maps.Keys(audited) {
@@ -62,14 +62,14 @@ func TestAuditedRoutes(t *testing.T) {
 	}
 }
 
-// audits makes a request as acme, and reports whether its log, or the operator's, has a new entry about it.
+// audits makes a request as acme, and checks that its log, or the operator's, has a new entry about it.
 func (w *tenantsWorld) audits(t *testing.T, key string, rt *httpx.Route, action store.AuditAction, p *probe) {
 	t.Helper()
 	token := w.acme
 	switch action {
 	case store.AuditLoginFailed:
 		token = ""
-	case store.AuditAlertSeen: // it may have been seen by the other route
+	case store.AuditAlertSeen: // another route may have marked it as seen
 		unsee := &probe{path: "/v1/alerts/" + w.ids.alert, body: `{"seen":false}`}
 		_, _, err := w.read(t.Context(), token, "POST", unsee)
 		testenv.OK(t, err)
@@ -87,10 +87,10 @@ func (w *tenantsWorld) audits(t *testing.T, key string, rt *httpx.Route, action 
 			return
 		}
 	}
-	t.Errorf("%s: the audit log has no entry %s about it, with who did it", key, action)
+	t.Errorf("%s: the audit log has no entry %s about it with its actor", key, action)
 }
 
-// entries returns what the logs of acme and of the operator have.
+// entries returns the entries in the logs of acme and of the operator.
 func (w *tenantsWorld) entries(t *testing.T) []store.AuditEntry {
 	t.Helper()
 	var all []store.AuditEntry

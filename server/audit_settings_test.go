@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// A server that starts with other settings than the one before it says so in the audit log, and only then.
+// A start with other settings than the previous one is recorded in the audit log; no other start is.
 func TestSettingsAreAudited(t *testing.T) {
 	data := t.TempDir()
 	for i, start := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
-// A client whose base URL lacks the upstream's name is told how it has to be.
+// A client whose base URL lacks the upstream's name is told the right one.
 func TestMissingUpstream(t *testing.T) {
 	w := servertest.Start(t, nil)
 	for path, want := range map[string]string{

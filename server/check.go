@@ -25,19 +25,19 @@ import (
 )
 
 const (
-	checkTime = 5 * time.Second  // how long Check waits for what is elsewhere
+	checkTime = 5 * time.Second  // how long Check waits for remote services
 	storeWait = 15 * time.Second // and for a server that writes to the same SQLite file
 )
 
-// ErrCheck says that a server would not start.
-var ErrCheck = errors.New("ibid serve would not start like this")
+// ErrCheck is returned if a server would not start.
+var ErrCheck = errors.New("ibid serve would not start with this configuration")
 
-// CheckOptions says what Check writes to.
+// CheckOptions receive the output of Check.
 type CheckOptions struct {
-	Out  io.Writer       // a table of what a server would do
-	Warn func(err error) // is called with each thing that stands in its way or deserves a look
+	Out  io.Writer       // called with each error or warning
+	Warn func(err error) // called with advice that belongs to no error
 	Hint func(s string)  // is called with advice that belongs to no error
-	Env  Env             // as of [Options]
+	Env  Env             // as in [Options]
 }
 
 // check is one run of Check.
@@ -49,9 +49,9 @@ type check struct {
 	failed bool
 }
 
-// Check writes what a server with a resolved configuration would do, and looks at everything that it needs: the
-// database, the data directory, certificate, keys, log and NATS. It changes nothing. The error is [ErrCheck] if
-// something stands in its way.
+// Check reports what a server with a resolved configuration would do, and checks everything that it needs: the
+// database, the data directory, the certificate, the keys, the log and NATS. It changes nothing. The error is
+// [ErrCheck] if the server would not start.
 func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -61,7 +61,7 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	schema, words, err := k.database(ctx)
 	readable := err == nil
 	away := errors.Is(err, store.ErrUnreachable)
-	if away { // a server starts all the same
+	if away { // the server would start anyway
 		k.Warn(fmt.Errorf("database: %w", err))
 		words, err = ", cannot be reached", nil
 	}
@@ -81,7 +81,7 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	k.line("prompts", c.Prompts, nil)
 	k.line("retention", c.Retention.String(), nil)
 	for _, name := range c.unknownProviders() {
-		k.Warn(Usagef(unknownProviderHint, "retention: %s is no provider", name))
+		k.Warn(Usagef(unknownProviderHint, "retention: %s is not a provider", name))
 	}
 	rules := c.backfillRules(o.Env)
 	for i, r := range rules {
@@ -124,7 +124,7 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	return nil
 }
 
-// line says one thing, and what is wrong with it.
+// line writes one line of the table, and the error if there is one.
 func (k *check) line(name, what string, err error) {
 	if err == nil {
 		fmt.Fprintf(k.table, "%s\t%s\n", name, what)
@@ -135,8 +135,8 @@ func (k *check) line(name, what string, err error) {
 	k.Warn(fmt.Errorf("%s: %w", name, err))
 }
 
-// addresses says where the server listens and how others reach it. What exposes a server without tokens is wrong with
-// the one of both that does it.
+// addresses reports where the server listens and how others reach it. An exposure without tokens is reported at the one
+// of them that causes it.
 func (k *check) addresses(exposure error) {
 	flag, _ := k.config.exposed()
 	for _, a := range [][2]string{{"listen", k.config.Listen}, {"public-url", k.config.PublicURL}} {
@@ -150,8 +150,7 @@ func (k *check) addresses(exposure error) {
 	}
 }
 
-// database looks at the database without changing it, and says what it found. No schema and no error: it is not there
-// yet.
+// database inspects the database without changing it. It returns no schema and no error if there is no database yet.
 func (k *check) database(ctx context.Context) (schema *store.Schema, words string, err error) {
 	if !store.IsPostgres(k.config.DB) {
 		switch _, err := os.Stat(k.config.DB); {
@@ -159,7 +158,7 @@ func (k *check) database(ctx context.Context) (schema *store.Schema, words strin
 			if err := k.config.checkDatabaseDir(); err != nil {
 				return nil, "", err
 			}
-			return nil, ", will be made", writable(filepath.Dir(k.config.DB))
+			return nil, ", will be created", writable(filepath.Dir(k.config.DB))
 		case err != nil:
 			return nil, "", err
 		}
@@ -170,7 +169,7 @@ func (k *check) database(ctx context.Context) (schema *store.Schema, words strin
 	}
 	words = fmt.Sprintf(", version %d", schema.Version)
 	if schema.Version < schema.Newest {
-		words += fmt.Sprintf(", will be brought to %d", schema.Newest)
+		words += fmt.Sprintf(", will be upgraded to %d", schema.Newest)
 	}
 	words += fmt.Sprintf(", %d token", schema.Tokens)
 	if schema.Tokens != 1 {
@@ -199,7 +198,8 @@ func (k *check) certificate() (string, error) {
 	return words, nil
 }
 
-// writable says why no files can be made in a directory that is there, or in the one above it that is.
+// writable returns an error if no files can be created in a directory or, if it does not exist, in its nearest existing
+// parent.
 func writable(dir string) error {
 	for {
 		info, err := os.Stat(dir)
@@ -221,8 +221,8 @@ func writable(dir string) error {
 	}
 }
 
-// publishing says how answers would be published, and whether that can be. Without a schema there is no database, or
-// none that can be read.
+// publishing reports how answers would be published, and any obstacle. schema is nil if there is no database, or it is
+// not readable.
 func (k *check) publishing(ctx context.Context, schema *store.Schema, readable bool) {
 	p := &k.config.Publish
 	level := p.number()
@@ -235,7 +235,7 @@ func (k *check) publishing(ctx context.Context, schema *store.Schema, readable b
 			err = checkPublisher(publisher)
 		}
 		k.line("publish", fmt.Sprintf("level %d, as %s at %s", level, publisher.Agent(), origin), err)
-		held := "no JSON answer is held for it"
+		held := "JSON answers are not held for it"
 		if p.HeaderBuffer > 0 {
 			held = fmt.Sprintf("JSON answers of up to %d bytes are held for it", p.HeaderBuffer)
 		}
@@ -244,10 +244,10 @@ func (k *check) publishing(ctx context.Context, schema *store.Schema, readable b
 			k.line("contact", p.Contact, nil)
 		}
 		if p.IncidentEndpoint != "" {
-			k.line("incidents", "taken at "+Redacted(p.IncidentEndpoint), nil)
+			k.line("incidents", "accepted at "+Redacted(p.IncidentEndpoint), nil)
 		}
 		if level > 1 {
-			runs := "end when their agent says so"
+			runs := "end when their agent reports it"
 			if p.RunIdle > 0 {
 				runs = fmt.Sprintf("end after %s without a call", p.RunIdle)
 			}
@@ -265,11 +265,11 @@ func (k *check) publishing(ctx context.Context, schema *store.Schema, readable b
 		}
 	}
 	if len(p.Allow) > 0 {
-		k.line("networks", "the public ones and "+p.Allow.String(), nil)
+		k.line("networks", "public ones and "+p.Allow.String(), nil)
 	}
 }
 
-// unused says which settings of publishing have no effect.
+// unused reports publishing settings that have no effect.
 func (k *check) unused() {
 	p, level := &k.config.Publish, k.config.Publish.number()
 	none := Defaults().Publish
@@ -277,7 +277,7 @@ func (k *check) unused() {
 	for _, s := range []struct {
 		name  string
 		said  bool
-		level int // from which on it has an effect
+		level int // the lowest level at which it has an effect
 	}{
 		{"citation-header", p.Header != none.Header, 1},
 		{"header-buffer", p.HeaderBuffer != gateway.DefaultHeaderBuffer, 1},
@@ -305,7 +305,7 @@ func (k *check) unused() {
 	k.Hint(fmt.Sprintf("%s %s no effect without %s", strings.Join(unused, ", "), have, needs))
 }
 
-// keys says which keys would sign. Where a server would make one for the log, the ring that is returned is another one.
+// keys reports which keys would sign. If the server would create one for the log, the returned ring is a temporary one.
 func (k *check) keys() (ring *keyring.Ring, words string, err error) {
 	uses := []keyring.Use{keyring.Log}
 	if k.config.Publish.number() == 3 {
@@ -321,8 +321,8 @@ func (k *check) keys() (ring *keyring.Ring, words string, err error) {
 			!slices.ContainsFunc(ring.List(), func(k keyring.Key) bool { return k.Use == use })
 		switch {
 		case isNew:
-			all = append(all, fmt.Sprintf("%s: will be made", use))
-		case errors.Is(err, keyring.ErrNoKey) && use == keyring.Manifest: // a server starts, and manifests wait
+			all = append(all, fmt.Sprintf("%s: will be created", use))
+		case errors.Is(err, keyring.ErrNoKey) && use == keyring.Manifest: // the server starts, and manifests wait
 			all = append(all, fmt.Sprintf("%s: none can sign", use))
 			k.Warn(fmt.Errorf("keys: %w", unusableKey(use, err)))
 		case err != nil:
@@ -340,14 +340,14 @@ func (k *check) keys() (ring *keyring.Ring, words string, err error) {
 	return ring, strings.Join(all, ", "), nil
 }
 
-// log opens the transparency log as a server does, and writes nothing: its checkpoint is compared with the copy beside
+// log opens the transparency log as a server does but without writing, to compare its checkpoint with the copy beside
 // the database.
 func (k *check) log(
 	ctx context.Context, origin string, ring *keyring.Ring, schema *store.Schema,
 ) (words string, err error) {
 	name := logName(origin)
 	if schema != nil && schema.Version > 0 && schema.Version < schema.Newest {
-		return name + ", not looked at before the database is brought up to date", nil
+		return name + ", not checked before the database is upgraded", nil
 	}
 	var tiles tlog.Tiles = &tlog.MemoryTiles{}
 	if schema != nil && schema.Version > 0 {
@@ -358,7 +358,7 @@ func (k *check) log(
 		defer func() { err = errors.Join(err, s.Close()) }()
 		tiles = s.Tiles()
 	}
-	// Opening a log writes the copy of its checkpoint: it gets a copy of that.
+	// Opening a log updates the copy of its checkpoint, so work on a copy of that.
 	dir, err := os.MkdirTemp("", "ibid-check-")
 	if err != nil {
 		return name, err
@@ -386,17 +386,17 @@ func (k *check) log(
 	case err != nil:
 		return name, err
 	case checkpoint == nil:
-		return name + ", will be begun", nil
+		return name + ", will be created", nil
 	case size == 1:
 		return name + ", 1 entry", nil
 	}
 	return fmt.Sprintf("%s, %d entries", name, size), nil
 }
 
-// readOnlyTiles is a log in a store that is not written to.
+// readOnlyTiles are the tiles of a log that is not written to.
 type readOnlyTiles struct{ tlog.Tiles }
 
-// Update reads what an Update reads, and discards what is to be written.
+// Update reads what an Update reads, but discards the result.
 func (t readOnlyTiles) Update(ctx context.Context, _ []tlog.Leaf, grow func(*tlog.Before) (*tlog.Growth, error)) error {
 	size, checkpoint, err := t.Head(ctx)
 	if err != nil {

@@ -29,29 +29,29 @@ const (
 	checkerCascade   = "cascade"
 )
 
-// Checker describes what decides whether passages support a claim, as the member checkers of the file does. Start from
-// [newChecker].
+// Checker describes a checker, which decides whether passages support a claim: an element of checkers in the file.
+// Start from [newChecker].
 type Checker struct {
-	Kind checkerKind `yaml:"checker"` // empty: lexical
-	// of a cascade: the checker that is asked where lexical is not sure; empty: a judge
+	Kind checkerKind `yaml:"checker"` // empty means lexical
+	// the checker that a cascade asks if lexical is not sure; empty means a judge
 	Slow slowChecker `yaml:"slow"`
 
-	JudgeURL    string `yaml:"judge-url"` // that /chat/completions is appended to, as http://127.0.0.1:11434/v1
+	JudgeURL    string `yaml:"judge-url"` // /chat/completions is appended to it, as in http://127.0.0.1:11434/v1
 	JudgeModel  string `yaml:"judge-model"`
-	JudgeKeyEnv string `yaml:"judge-key-env"` // empty: the usual variable of the provider at JudgeURL
+	JudgeKeyEnv string `yaml:"judge-key-env"` // empty means the usual variable of the provider at JudgeURL
 
 	GroundingProject  string `yaml:"grounding-project"`   // of Google Cloud's check grounding API
 	GroundingTokenEnv string `yaml:"grounding-token-env"` // the variable with an OAuth access token for it
 
-	Low      probability `yaml:"low"` // a cascade believes lexical below the one and from the other on
+	Low      probability `yaml:"low"` // a cascade trusts lexical below Low and from High on
 	High     probability `yaml:"high"`
-	Passages int         `yaml:"passages"` // the nearest to the claim that others than lexical are shown; 0: all
-	Budget   int         `yaml:"budget"`   // claims that a cascade asks its slow checker about at a time
+	Passages int         `yaml:"passages"` // how many passages nearest to the claim a remote checker gets; 0 means all
+	Budget   int         `yaml:"budget"`   // how many claims a cascade passes to its slow checker at a time
 	Timeout  timeout     `yaml:"timeout"`  // of one request
-	Retries  int         `yaml:"retries"`  // of a request, where the checker is busy
+	Retries  int         `yaml:"retries"`  // of a request if the checker is busy
 }
 
-// newChecker returns the description of the built-in checker, with the defaults of the others.
+// newChecker returns the description of the built-in checker, with default settings for the others.
 func newChecker() *Checker {
 	return &Checker{ //nolint:gosec // the name of a variable is no secret
 		GroundingTokenEnv: "GOOGLE_OAUTH_ACCESS_TOKEN",
@@ -64,7 +64,7 @@ func newChecker() *Checker {
 	}
 }
 
-// checkerKind is a kind of checker, and slowChecker one that a cascade may ask.
+// checkerKind is a kind of checker; slowChecker is one that a cascade may ask.
 type checkerKind string
 
 type slowChecker string
@@ -86,7 +86,7 @@ type probability float64
 
 func (p *probability) set(word string) error {
 	x, err := strconv.ParseFloat(word, 64)
-	if err != nil || !(x >= 0 && x <= 1) { // also if it is NaN
+	if err != nil || !(x >= 0 && x <= 1) { // also refuses NaN
 		return errors.New("must be a number from 0 to 1")
 	}
 	*p = probability(x)
@@ -96,8 +96,8 @@ func (p *probability) set(word string) error {
 // UnmarshalYAML reads a number.
 func (p *probability) UnmarshalYAML(node ast.Node) error { return setFromNode(node, p.set) }
 
-// Threshold is the flag of the score from which on a claim counts as supported: a number, or a name of one. The zero
-// value was not set.
+// Threshold is the flag of the score at which a claim counts as supported: a number, or a name for one. The zero value
+// means unset.
 type Threshold float64
 
 // String returns the number.
@@ -111,10 +111,10 @@ func (t *Threshold) String() string {
 	return strconv.FormatFloat(float64(*t), 'g', -1, 64)
 }
 
-// Type returns what the help calls the value.
+// Type returns the name of the value in help texts.
 func (t *Threshold) Type() string { return "NUMBER" }
 
-// Set takes balanced, strict, or a number above 0 and at most 1.
+// Set accepts balanced, strict, or a number above 0 and at most 1.
 func (t *Threshold) Set(word string) error {
 	var p probability
 	switch {
@@ -129,11 +129,11 @@ func (t *Threshold) Set(word string) error {
 	return nil
 }
 
-// Labels reports whether the checker says a label itself, so that a threshold of scores has no effect.
+// Labels reports whether the checker returns labels, so that a threshold has no effect.
 func (c *Checker) Labels() bool { return c.Kind == checkerJudge || c.Kind == checkerMiniCheck }
 
-// ReadChecker returns the description of the checker of that name: of the built-in one, or of one that stands under
-// checkers in a file. An empty name is the built-in one's; the file is read for others only.
+// ReadChecker returns the description of the named checker: the built-in one, also for an empty name, or one under
+// checkers in a file, which is only read for these.
 func ReadChecker(file, name string) (*Checker, error) {
 	if name == "" || name == checkerLexical {
 		return newChecker(), nil
@@ -150,16 +150,16 @@ func ReadChecker(file, name string) (*Checker, error) {
 	}
 	known := append([]string{checkerLexical}, slices.Sorted(maps.Keys(c.Checkers))...)
 	return nil, Usagef(
-		"others than "+checkerLexical+" stand under checkers in the file of --config: "+checkerExample,
+		"define others than "+checkerLexical+" under checkers in the file of --config: "+checkerExample,
 		"there is no checker %q, only %s", name, strings.Join(known, ", "),
 	)
 }
 
-// checkerExample is how a file describes a checker.
+// checkerExample is a checker in a file.
 const checkerExample = "checkers: {careful: {checker: judge, judge-url: 'http://127.0.0.1:11434/v1', " +
 	"judge-model: llama3.1}}"
 
-// Build makes the checker. What a score has to be for supported is threshold; 0 is the checker's own.
+// Build builds the checker. threshold is the lowest score of supported; 0 means the checker's default.
 func (c *Checker) Build(threshold float64, env Env) (support.Checker, error) {
 	lexical := &support.Lexical{Threshold: threshold}
 	name := string(c.Kind)
@@ -168,7 +168,7 @@ func (c *Checker) Build(threshold float64, env Env) (support.Checker, error) {
 		return lexical, nil
 	case checkerCascade:
 		if c.Low > c.High {
-			return nil, Usagef("as low: 0.3, high: 0.8", "low %v is above high %v", c.Low, c.High)
+			return nil, Usagef("for example low: 0.3, high: 0.8", "low %v is above high %v", c.Low, c.High)
 		}
 		name = cmp.Or(string(c.Slow), checkerJudge)
 	}
@@ -187,7 +187,7 @@ func (c *Checker) Build(threshold float64, env Env) (support.Checker, error) {
 	return support.Cascade(lexical, float64(c.Low), float64(c.High), near, budget), nil
 }
 
-// buildRemote makes a checker that asks a service.
+// buildRemote builds a checker that calls a service.
 func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.Checker, error) {
 	retries := c.Retries
 	if retries == 0 {
@@ -203,7 +203,7 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 		if token == "" {
 			return nil, Usagef(
 				"gcloud auth print-access-token prints one",
-				"there is no token in the environment variable %s", c.GroundingTokenEnv,
+				"the environment variable %s has no token", c.GroundingTokenEnv,
 			)
 		}
 		return &support.Grounding{
@@ -213,7 +213,7 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 	}
 	if c.JudgeURL == "" || c.JudgeModel == "" {
 		return nil, Usagef(
-			"as judge-url: http://127.0.0.1:11434/v1, judge-model: llama3.1",
+			"for example judge-url: http://127.0.0.1:11434/v1, judge-model: llama3.1",
 			"%s needs judge-url and judge-model", name,
 		)
 	}
@@ -241,19 +241,19 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 		judge.Header = ""
 		if c.JudgeKeyEnv != "" {
 			return nil, Usagef(
-				"leave out judge-key-env for an address that needs none",
-				"there is no key in the environment variable %s", c.JudgeKeyEnv,
+				"leave out judge-key-env if the address needs no key",
+				"the environment variable %s has no key", c.JudgeKeyEnv,
 			)
 		}
 	}
 	return judge, nil
 }
 
-// StrategyChecker makes the checker of a strategy; nil is the built-in one.
+// StrategyChecker builds the checker of a strategy; nil means the built-in one.
 func (c *Config) StrategyChecker(s *experiment.Strategy, env Env) (support.Checker, error) {
 	described := c.Checkers[s.Checker]
 	if described == nil {
-		return nil, nil //nolint:nilnil // nil is the built-in one
+		return nil, nil //nolint:nilnil // the built-in one
 	}
 	made, err := described.Build(s.Threshold, env)
 	if usage, ok := errors.AsType[*usageError](err); ok {

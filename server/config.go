@@ -25,87 +25,87 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Config is what a server runs with. Start from [Defaults]; the zero value has neither an address nor modes.
+// Config is the configuration of a server. Start from [Defaults]; the zero value is not usable.
 type Config struct {
-	File string // --config: the YAML file with more settings; empty: none
+	File string // --config: the YAML file with more settings; empty if there is none
 
-	Listen      string // HOST:PORT; port 0 takes a free one
-	AddressFile string // the file that the URL is written to once the server listens; empty: none
-	Data        string // directory of the journal, the keys and the database; empty: below the user's state directory
-	DB          string // an SQLite file or postgres://…; empty: ibid.db in Data
+	Listen      string // HOST:PORT; port 0 picks a free one
+	AddressFile string // the file that receives the URL once the server listens; empty for none
+	Data        string // directory of the journal, keys and database; empty means below the user's state directory
+	DB          string // an SQLite file or postgres://…; empty means ibid.db in Data
 	NATS        string // nats://host:4222,…, or [bus.Embedded]
-	PublicURL   string // under which others reach the server; empty: nobody was told of one
-	TLSCert     string // PEM file; empty: plain HTTP
+	PublicURL   string // where others reach the server; empty if it is not public
+	TLSCert     string // PEM file; empty means plain HTTP
 	TLSKey      string
-	Origins     Words // web origins whose pages may call
+	Origins     Words // web origins whose pages may make requests
 	Drain       time.Duration
-	OTLP        string // URL that traces are sent to; empty: nowhere
-	Quiet       bool   // log only what is wrong
+	OTLP        string // URL that traces are sent to; empty disables them
+	Quiet       bool   // log only warnings and errors
 
-	Upstreams    map[string]*Upstream // by name. Resolve adds the providers whose address everybody knows
+	Upstreams    map[string]*Upstream // by name. Resolve adds the providers with a well-known address
 	Capture      string               // a [gateway.Mode]
 	CaptureWait  time.Duration
 	Prompts      string // a [gateway.Prompts]
 	KeepEncoding bool
 	Retention    Retention
 
-	Attribute  string                // the strategy by which answers without citations get some; empty: none
-	Experiment Split                 // or the two strategies that share the runs
-	Strategies []experiment.Strategy // besides the built-in ones
-	Checkers   map[string]*Checker   // by name: what strategies may name
+	Attribute  string                // the strategy that attributes answers without citations; empty for none
+	Experiment Split                 // or the experiment whose two strategies share the runs
+	Strategies []experiment.Strategy // in addition to the built-in ones
+	Checkers   map[string]*Checker   // by name, for use in strategies
 
 	Publish Publishing
 
-	Webhooks map[string]*Webhook // by name: who is told of alerts
-	Tenants  map[string]*Tenant  // by name: those about which something is special
+	Webhooks map[string]*Webhook // by name: the receivers of alerts
+	Tenants  map[string]*Tenant  // by name: tenants with settings of their own
 
-	Chat     []ChatModel // whom POST /v1/chat asks; empty: every upstream that can be asked
+	Chat     []ChatModel // the models of POST /v1/chat; empty means every upstream that can be asked
 	ChatLate time.Duration
 
-	// Secrets do not belong on a command line: Resolve reads them from IBID_BOOTSTRAP_TOKEN and IBID_STREAM_KEY.
+	// Secrets must not be on a command line: Resolve reads them from IBID_BOOTSTRAP_TOKEN and IBID_STREAM_KEY.
 	BootstrapToken string
 	StreamKey      string
 
 	flagged   upstreamFlag   // upstreams named by flags
-	settings  *pflag.FlagSet // see Settings; nil: nobody asked for them
-	namedData bool           // somebody said where Data is
+	settings  *pflag.FlagSet // see Settings; nil until it is called
+	namedData bool           // Data was set explicitly
 }
 
-// Publishing says whether and how answers are published, and how often cited sources are read again.
+// Publishing configures whether and how answers are published, and how often cited sources are fetched again.
 type Publishing struct {
-	Level            string // off, or one of the levels 1, 2 and 3 of docs/attribution-v1.md
+	Level            string // off, or a level of docs/attribution-v1.md: 1, 2 or 3
 	Header           string // the form of Citation-Source: a [manifest.Form]
-	Excerpts         string // whose words are published: a [manifest.Excerpts]
-	HeaderBuffer     int64  // bytes of a JSON response that are held for its header
-	AgentID          string // empty: the host of the public URL and /v1
+	Excerpts         string // the sources whose excerpts are published: a [manifest.Excerpts]
+	HeaderBuffer     int64  // bytes of a JSON response held until its header is known
+	AgentID          string // empty means the host of the public URL with /v1
 	Contact          string
 	IncidentEndpoint string
-	RunIdle          time.Duration // without a call, after which a run has ended; 0: its agent says so
-	Recheck          time.Duration // how often cited sources are read again; 0: never
-	ResolveRedirects bool          // a provider's redirect is resolved once
-	Allow            Networks      // networks that sources may be in, besides the public ones
+	RunIdle          time.Duration // time without a call after which a run has ended; 0 leaves that to its agent
+	Recheck          time.Duration // how often cited sources are fetched again; 0 means never
+	ResolveRedirects bool          // resolve a provider's redirect, once
+	Allow            Networks      // networks that sources may be in, besides public ones
 }
 
-// Level of no publishing.
+// levelOff is the level of no publishing.
 const levelOff = "off"
 
-// number returns the level; 0: off.
+// number returns the level; 0 means off.
 func (p *Publishing) number() int {
-	n, _ := strconv.Atoi(p.Level) // "off" is no number
+	n, _ := strconv.Atoi(p.Level) // "off" is not a number
 	return n
 }
 
 const (
 	defaultRunIdle = 15 * time.Minute
 	databaseFile   = "ibid.db"
-	tokensFile     = "tokens.json" // what the guard knows of tokens when the database cannot be asked
+	tokensFile     = "tokens.json" // the guard's copy of the tokens, for when the database is unavailable
 	defaultDataDoc = "$XDG_STATE_HOME/ibid, else ~/.local/state/ibid"
-	minRecheck     = time.Second // more often, nobody may have sources read again
+	minRecheck     = time.Second // the shortest interval at which sources may be fetched again
 	minBootstrap   = 16          // bytes of IBID_BOOTSTRAP_TOKEN
 	minStreamKey   = 32          // bytes of IBID_STREAM_KEY
 )
 
-// Defaults returns the configuration of a server that was told nothing.
+// Defaults returns the default configuration.
 func Defaults() *Config {
 	return &Config{
 		Listen:      "127.0.0.1:8080",
@@ -131,71 +131,71 @@ func Defaults() *Config {
 	}
 }
 
-// AddListenFlags adds the flags of where a server listens.
+// AddListenFlags adds the flags of the listen address.
 func (c *Config) AddListenFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.Listen, "listen", c.Listen, "`address` to listen at; port 0 takes a free one")
+	flags.StringVar(&c.Listen, "listen", c.Listen, "`address` to listen on; port 0 picks a free one")
 	flags.StringVar(&c.AddressFile, "address-file", c.AddressFile,
-		"write the URL to this `file` once it listens there")
+		"write the URL to this `file` once it is listening")
 }
 
-// AddStoreFlags adds the flags of where answers are kept: those of every command that works at the database.
+// AddStoreFlags adds the flags that locate the stored data, for every command that uses the database.
 func (c *Config) AddStoreFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Data, "data", c.Data, "`directory` of the journal and the database (default "+defaultDataDoc+")")
 	AddFileFlag(flags, &c.File)
 	flags.StringVar(&c.DB, "db", c.DB, "the database: an SQLite `file` or postgres://… (default ibid.db in --data)")
 }
 
-// AddFileFlag adds the flag of which file has the settings.
+// AddFileFlag adds the flag of the file with the settings.
 func AddFileFlag(flags *pflag.FlagSet, file *string) {
 	flags.StringVar(file, "config", *file, "YAML `file` with the same settings, and more")
 }
 
-// AddNetFlag adds the flag of which networks may be read besides the public ones.
+// AddNetFlag adds the flag of the networks that may be connected to besides public ones.
 func AddNetFlag(flags *pflag.FlagSet, allow *Networks) {
 	flags.Var(allow, "allow-net",
-		"a `CIDR` that sources, manifests and keys may be in though it is not public, on any port; repeatable")
+		"allow sources, manifests and keys in this non-public `CIDR`, on any port; repeatable")
 }
 
-// AddFlags adds the flags of a server. What few people set is in [Config.Settings].
+// AddFlags adds the flags of a server. Settings that few people need are in [Config.Settings].
 func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	c.AddListenFlags(flags)
 	c.AddStoreFlags(flags)
 	flags.StringVar(&c.NATS, "nats", c.NATS,
-		"`address` of NATS, which tells nodes about each other: nats://host:4222,…")
+		"`address` of NATS, which connects the nodes: nats://host:4222,…")
 	flags.Var(c.flagged, "upstream",
-		"an upstream besides the known ones, or one of them elsewhere: `NAME=URL[,provider=…]`; repeatable")
+		"an additional upstream, or a known one with another URL: `NAME=URL[,provider=…]`; repeatable")
 	flags.StringVar(&c.PublicURL, "public-url", c.PublicURL,
-		"the `URL` under which others reach it, for which there must be a token; manifests and links say it")
+		"the `URL` where others reach it, used in manifests and links; requires a token")
 	flags.Var(OneOf(&c.Capture, "mode", "strict", "store", "relaxed"), "capture",
-		"when a client sees the end of an answer: strict, store or relaxed")
+		"when a client gets the end of an answer: strict, store or relaxed")
 	flags.Var(OneOf(&c.Prompts, "which", "none", "last", "all"), "prompts",
-		"which messages of a request are kept: none, last or all")
+		"which messages of a request are stored: none, last or all")
 	AddOriginFlag(flags, &c.Origins)
 	flags.StringVar(&c.TLSCert, "tls-cert", c.TLSCert,
-		"PEM `file` with the certificate and those above it: serve HTTPS")
+		"PEM `file` with the certificate chain, to serve HTTPS")
 	flags.StringVar(&c.TLSKey, "tls-key", c.TLSKey, "PEM `file` with its key")
 	flags.StringVar(&c.Attribute, "attribute", c.Attribute,
-		"find citations for answers that came without, by this `STRATEGY`: balanced, strict or one of the file's")
+		"find citations for answers without any, by this `STRATEGY`: balanced, strict or one in the file")
 	flags.Var(&c.Experiment, "experiment",
-		"the same by two strategies, each run by one: `NAME=A,B[,SHARE]`, the share being B's")
+		"the same with two strategies, one per run: `NAME=A,B[,SHARE]`, where SHARE is B's")
 	flags.Var(OneOf(&c.Publish.Level, "LEVEL", levelOff, "1", "2", "3"), "publish",
-		"say in responses what was consulted, by `LEVEL`: 1 the sources, 2 with a manifest of each answer, 3 signed; "+
-			"or off")
+		"declare the consulted sources in responses, by `LEVEL`: 1 in a header, 2 also in a manifest of each answer, "+
+			"3 also signed; or off")
 	flags.DurationVar(&c.Publish.Recheck, "recheck", c.Publish.Recheck,
-		"read cited sources again this often, and say what changed; 0 is never")
+		"fetch cited sources again this often, and report changes; 0 means never")
 	AddNetFlag(flags, &c.Publish.Allow)
 	flags.Var(chatFlag{&c.Chat}, "chat",
-		"whom POST /v1/chat asks, the first unless told: the `NAME[=MODEL]` of an upstream; repeatable; "+
-			"off (default all)")
+		"a model of POST /v1/chat, the first being the default: the `NAME[=MODEL]` of an upstream; repeatable; off "+
+			"(default all)")
 }
 
-// AddOriginFlag adds the flag of which web pages may call.
+// AddOriginFlag adds the flag of the web pages that may make requests.
 func AddOriginFlag(flags *pflag.FlagSet, origins *Words) {
-	flags.Var(origins, "cors-origin", "a web `origin` whose pages may call: https://app.example; repeatable")
+	flags.Var(origins, "cors-origin", "a web `origin` whose pages may make requests: https://app.example; repeatable")
 }
 
-// Settings returns what the file and environment variables say, and no flag does: the same set at each call. What a
-// caller sets in it must be set before [Config.Resolve], which reads the file.
+// Settings returns the settings of the file and of environment variables that have no flag. It returns the same set at
+// each call. Set values in it before [Config.Resolve], which reads the file.
 func (c *Config) Settings() *pflag.FlagSet {
 	if c.settings == nil {
 		c.settings = pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -207,40 +207,40 @@ func (c *Config) Settings() *pflag.FlagSet {
 func (c *Config) addSettings(flags *pflag.FlagSet) {
 	p := &c.Publish
 	flags.DurationVar(&c.CaptureWait, "capture-wait", c.CaptureWait,
-		"hold the end of an answer back no longer than this")
+		"hold back the end of an answer for at most this long")
 	flags.BoolVar(&c.KeepEncoding, "keep-encoding", c.KeepEncoding,
-		"let upstreams compress answers, whose end is then not held back")
-	flags.DurationVar(&c.Drain, "drain", c.Drain, "when told to stop, let calls go on for so long")
+		"let upstreams compress answers; their end is then not held back")
+	flags.DurationVar(&c.Drain, "drain", c.Drain, "how long calls may continue after a signal to stop")
 	flags.StringVar(&c.OTLP, "otlp", c.OTLP, "send traces to this `URL` by OTLP over HTTP")
 	flags.DurationVar(&c.ChatLate, "chat-late", c.ChatLate,
-		"keep a stream of chat open for so long, where citations may come after the answer")
+		"how long a chat stream stays open for citations that arrive after the answer")
 	flags.Var(OneOf(&p.Header, "form", string(manifest.Link), string(manifest.List)), "citation-header",
-		"how Citation-Source is written: link, or list as RFC 9651 has it")
+		"the `form` of Citation-Source: link, or list (RFC 9651)")
 	AddExcerptsFlag(flags, &p.Excerpts)
 	flags.Int64Var(&p.HeaderBuffer, "header-buffer", p.HeaderBuffer,
-		"hold up to so many `bytes` of a JSON answer until its sources are known")
+		"hold up to this many `bytes` of a JSON answer until its sources are known")
 	flags.StringVar(&p.AgentID, "agent-id", p.AgentID,
-		"the agent's `name` in manifests: agent.example/v1 (default the host that publishes, and /v1)")
-	flags.StringVar(&p.Contact, "contact", p.Contact, "an `address` for disputes, told to everybody")
+		"the agent's `name` in manifests: agent.example/v1 (default the publishing host with /v1)")
+	flags.StringVar(&p.Contact, "contact", p.Contact, "a published `address` for disputes")
 	flags.StringVar(&p.IncidentEndpoint, "incident-endpoint", p.IncidentEndpoint,
-		"a `URL` to which verifiers may report incidents, told to everybody")
-	flags.DurationVar(&p.RunIdle, "run-idle", p.RunIdle, "a run has ended when it had no call for so long")
+		"a published `URL` where verifiers may report incidents")
+	flags.DurationVar(&p.RunIdle, "run-idle", p.RunIdle, "a run ends after this long without a call")
 	flags.BoolVar(&p.ResolveRedirects, "resolve-redirects", p.ResolveRedirects,
-		"ask a provider's redirect for the address behind it, once")
+		"resolve a provider's redirect to its target, once")
 }
 
-// AddExcerptsFlag adds the flag of whose words are published.
+// AddExcerptsFlag adds the flag of the sources whose excerpts are published.
 func AddExcerptsFlag(flags *pflag.FlagSet, whose *string) {
 	flags.Var(OneOf(whose, "WHOSE", string(manifest.ExcerptsPublic), string(manifest.ExcerptsAll),
 		string(manifest.ExcerptsNone)), "publish-excerpts",
-		"`WHOSE` words manifests have: public of sources with a public web address, all, or none; of others only "+
-			"hashes")
+		"`WHOSE` excerpts manifests include: public for sources with a public URL, all, or none; others are only "+
+			"hashed")
 }
 
-// Env looks an environment variable up, as os.LookupEnv does.
+// Env looks up an environment variable, as os.LookupEnv does.
 type Env func(name string) (value string, ok bool)
 
-// first returns the value of the first variable that has one.
+// first returns the value of the first variable that is not empty.
 func (env Env) first(names ...string) string {
 	for _, name := range names {
 		if value, _ := env(name); value != "" {
@@ -250,8 +250,8 @@ func (env Env) first(names ...string) string {
 	return ""
 }
 
-// Resolve reads the file, fills in what nobody said and checks everything. Flags that were set win over the file. Flags
-// may be nil; env is asked for the secrets and for where the user's state is kept.
+// Resolve reads the file, fills in defaults and checks everything. Flags that are set take precedence over the file.
+// flags may be nil; env provides the secrets and the location of the user's state.
 func (c *Config) Resolve(flags *pflag.FlagSet, env Env) error {
 	c.BootstrapToken = cmp.Or(c.BootstrapToken, env.first("IBID_BOOTSTRAP_TOKEN"))
 	c.StreamKey = cmp.Or(c.StreamKey, env.first("IBID_STREAM_KEY"))
@@ -274,14 +274,14 @@ func (c *Config) Resolve(flags *pflag.FlagSet, env Env) error {
 	return c.check()
 }
 
-// ResolveStore reads from the file what a command needs that works at the database: where that is, the retention and
-// the strategies. Whether a server could run with the rest of the file is not asked.
+// ResolveStore reads from the file what a command that uses the database needs: its location, the retention and the
+// strategies. The rest of the file is not checked.
 func (c *Config) ResolveStore(flags *pflag.FlagSet, env Env) error {
 	if c.File != "" {
 		whole, all := Defaults(), pflag.NewFlagSet("", pflag.ContinueOnError)
 		whole.AddFlags(all)
 		all.AddFlagSet(whole.Settings())
-		all.VisitAll(func(f *pflag.Flag) { // of the settings of the file, these two count
+		all.VisitAll(func(f *pflag.Flag) { // ignore all settings of the file but these two
 			f.Changed = f.Name != "data" && f.Name != "db" || flags.Changed(f.Name)
 		})
 		whole.File = c.File
@@ -297,14 +297,14 @@ func (c *Config) ResolveStore(flags *pflag.FlagSet, env Env) error {
 	return c.resolveData(env)
 }
 
-// resolveData finds the data directory and the database in it.
+// resolveData determines the data directory and the database in it.
 func (c *Config) resolveData(env Env) error {
 	if c.namedData = c.Data != ""; !c.namedData {
 		state := env.first("XDG_STATE_HOME")
 		if !filepath.IsAbs(state) {
 			home := env.first("HOME")
 			if home == "" {
-				return &usageError{errors.New("there is no home directory to keep data in"), "--data DIR says where"}
+				return &usageError{errors.New("there is no home directory to keep data in"), "use --data DIR"}
 			}
 			state = filepath.Join(home, ".local", "state")
 		}
@@ -320,8 +320,8 @@ func (c *Config) resolveData(env Env) error {
 	return nil
 }
 
-// MakeDatabaseDir makes the directory of an SQLite database, if that is the data directory, into which nobody else may
-// look. Another one, which --db names, has to be there: who may use it is its owner's to say.
+// MakeDatabaseDir creates the directory of an SQLite database if it is the data directory, accessible only to its
+// owner. Another directory, named by --db, must exist, as its permissions are its owner's decision.
 func (c *Config) MakeDatabaseDir() error {
 	switch dir := filepath.Dir(c.DB); {
 	case store.IsPostgres(c.DB):
@@ -334,28 +334,28 @@ func (c *Config) MakeDatabaseDir() error {
 
 func (c *Config) makeData() error {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return fmt.Errorf("making the data directory: %w", err)
+		return fmt.Errorf("creating the data directory: %w", err)
 	}
 	return nil
 }
 
-// checkDatabaseDir says that the directory of an SQLite database is not there, unless it will be made.
+// checkDatabaseDir returns an error if the directory of an SQLite database does not exist and will not be created.
 func (c *Config) checkDatabaseDir() error {
 	dir := filepath.Dir(c.DB)
 	if _, err := os.Stat(dir); dir == c.Data || !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return Usagef(
-		"`install -d -m 700 "+dir+"` makes it; run that as the user whom ibid serve runs as",
-		"the directory of the database is not there: %s", dir,
+		"`install -d -m 700 "+dir+"` creates it; run that as the user of ibid serve",
+		"the directory of the database does not exist: %s", dir,
 	)
 }
 
-// check finds what cannot work, wherever it was said.
+// check checks the settings from all sources.
 func (c *Config) check() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		if c.Upstreams[name].URL == "" {
-			return Usagef("--upstream "+name+"=https://… says where it is", "upstream %s has no URL", name)
+			return Usagef("use --upstream "+name+"=https://…", "upstream %s has no URL", name)
 		}
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
@@ -367,7 +367,7 @@ func (c *Config) check() error {
 	for _, s := range []struct {
 		name string
 		d    time.Duration
-		min  time.Duration // of those that are not zero
+		min  time.Duration // smallest value other than zero
 		what string
 	}{
 		{"capture-wait", c.CaptureWait, 0, "negative"},
@@ -386,15 +386,15 @@ func (c *Config) check() error {
 	}{{"IBID_BOOTSTRAP_TOKEN", c.BootstrapToken, minBootstrap}, {"IBID_STREAM_KEY", c.StreamKey, minStreamKey}} {
 		if n := len(secret.value); n > 0 && n < secret.needs {
 			return Usagef(
-				"openssl rand -base64 32 makes one", "%s has %d bytes, it needs %d", secret.name, n, secret.needs,
+				"openssl rand -base64 32 creates one", "%s has %d bytes, but needs %d", secret.name, n, secret.needs,
 			)
 		}
 	}
 	if c.Publish.number() > 0 {
 		if c.PublicURL == "" {
 			return Usagef(
-				"--public-url https://ibid.example says it",
-				"publishing needs an address under which everybody reaches ibid",
+				"use --public-url https://ibid.example",
+				"publishing needs the URL where everyone reaches ibid",
 			)
 		}
 		if _, err := c.origin(); err != nil {
@@ -435,8 +435,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// origin returns the public URL without the slash at its end. It has to be an origin: manifests have fixed paths under
-// it.
+// origin returns the public URL without a trailing slash. It must be an origin, because manifests have fixed paths.
 func (c *Config) origin() (string, error) {
 	u, err := ParseWebURL(c.PublicURL)
 	if err == nil && (u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
@@ -450,19 +449,19 @@ func (c *Config) origin() (string, error) {
 	return (&url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}).String(), nil
 }
 
-// listenError says what is wrong with an address to listen at.
+// listenError returns the error of an invalid listen address.
 func listenError(address string, err error) error {
 	if e, ok := errors.AsType[*net.AddrError](err); ok {
-		err = errors.New(e.Err) // it repeats the address
+		err = errors.New(e.Err) // without repeating the address
 	}
 	return Usagef("an address is HOST:PORT, such as 127.0.0.1:8080", "listen address %q: %w", address, err)
 }
 
-// Retention says how long answers, copies of sources and manifests are kept. Zero is forever.
+// Retention configures how long answers, copies of sources and manifests are kept. Zero means forever.
 type Retention struct {
 	Default    Age
 	ByProvider Ages
-	Copies     Age // of what was read of sources
+	Copies     Age // of fetched sources
 	Manifests  Age
 }
 
@@ -471,7 +470,7 @@ func (r *Retention) Any() bool {
 	return r.Default > 0 || len(r.ByProvider) > 0 || r.Copies > 0 || r.Manifests > 0
 }
 
-// Rules returns the retention as the store takes it.
+// Rules converts the retention for the store.
 func (r *Retention) Rules() store.Retention {
 	rules := store.Retention{
 		Default:    time.Duration(r.Default),
@@ -500,11 +499,11 @@ func (r *Retention) String() string {
 	return text
 }
 
-const unknownProviderHint = "retention goes by an answer's provider, which GET /v1/answers shows, and not by the " +
+const unknownProviderHint = "retention is set by an answer's provider, which GET /v1/answers shows, not by the " +
 	"upstream"
 
-// unknownProviders returns, in order, the names with a retention that no answer can have for its provider. Upstreams
-// may name providers of their own.
+// unknownProviders returns, in order, the names with a retention that cannot be the provider of an answer. Upstreams
+// may define their own providers.
 func (c *Config) unknownProviders() []string {
 	known := call.ProviderNames()
 	for _, u := range c.Upstreams {
@@ -514,13 +513,13 @@ func (c *Config) unknownProviders() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(known, name) })
 }
 
-// usageError is a mistake of the user's, with what to do about it.
+// usageError is a user's mistake, with a hint.
 type usageError struct {
 	err  error
 	hint string
 }
 
-// Usagef returns the error of a mistake of the user's, with what to do about it; empty: nothing is known.
+// Usagef returns the error of a user's mistake, with a hint, which may be empty.
 func Usagef(hint, format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...), hint}
 }
@@ -528,5 +527,5 @@ func Usagef(hint, format string, args ...any) error {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// Hint says what to do; empty: nothing is known.
+// Hint returns the hint, or "".
 func (e *usageError) Hint() string { return e.hint }

@@ -20,10 +20,10 @@ import (
 	"github.com/ibidhq/ibid/experiment"
 )
 
-// maxConfigFile is how long a configuration file may be, in bytes.
+// maxConfigFile limits the size of a configuration file in bytes.
 const maxConfigFile = 1 << 20
 
-// ErrConfigFile says that the configuration file could not be read at all.
+// ErrConfigFile is returned if the configuration file cannot be read at all.
 var ErrConfigFile = errors.New("reading the configuration")
 
 // fileError is a mistake in a configuration file.
@@ -36,7 +36,7 @@ type fileError struct {
 
 func (e *fileError) Error() string { return e.place() + ": " + e.what }
 
-// Hint says what to do; empty: nothing is known.
+// Hint returns the hint, or "".
 func (e *fileError) Hint() string { return e.hint }
 
 // place returns FILE:LINE:COLUMN.
@@ -47,30 +47,30 @@ func (e *fileError) place() string {
 	return fmt.Sprintf("%s:%d:%d", e.name, e.at.Position.Line, e.at.Position.Column)
 }
 
-// mistake returns the error of a place in a file; readFile adds the file's name.
+// mistake returns an error at a place in a file; readFile adds the file's name.
 func mistake(at *token.Token, hint, format string, args ...any) error {
 	return &fileError{at: at, what: fmt.Sprintf(format, args...), hint: hint}
 }
 
-// member is a name of a mapping with its value.
+// member is a key of a mapping with its value.
 type member struct {
 	key   string
 	at    *token.Token // of the key
 	value ast.Node
 }
 
-// bad says that the value of a member is wrong.
+// bad returns an error about the value of a member.
 func (m member) bad(format string, args ...any) error {
 	return mistake(m.value.GetToken(), "", m.key+" "+format, args...)
 }
 
-// notInFile are the flags that make no sense in a file, and upstream, which is described there under upstreams.
+// notInFile are the flags that make no sense in a file, and upstream, which is under upstreams there.
 var notInFile = []string{"config", "check", "help", "address-file", "upstream"}
 
-// structured are the members of the file that are more than the text of a flag.
+// structured are the members of the file that have more structure than a flag.
 var structured = []string{"upstreams", "retention", "strategies", "checkers", "webhooks", "tenants"}
 
-// readFile sets what neither flags nor variables have set. The first mistake ends it.
+// readFile sets what neither flags nor variables have set. It stops at the first mistake.
 func (c *Config) readFile(flags *pflag.FlagSet) error {
 	if c.File == "" {
 		return nil
@@ -90,7 +90,7 @@ func (c *Config) readFile(flags *pflag.FlagSet) error {
 		}
 		if len(parsed.Docs) > 1 && parsed.Docs[1].Body != nil {
 			return mistake(
-				parsed.Docs[1].Body.GetToken(), "a configuration is one", "there is a second document",
+				parsed.Docs[1].Body.GetToken(), "use only one YAML document", "there is a second document",
 			)
 		}
 		if len(parsed.Docs) == 0 || parsed.Docs[0].Body == nil {
@@ -154,7 +154,7 @@ func (c *Config) readMembers(root ast.Node, flags *pflag.FlagSet) error {
 	return c.mergeRetention(members)
 }
 
-// setFlag sets the flag of a member's name, unless it was set already. Names are those that there are.
+// setFlag sets the flag of a member unless it is already set. names are the valid names.
 func setFlag(flags *pflag.FlagSet, m member, names []string) error {
 	f := flags.Lookup(m.key)
 	if f == nil || !slices.Contains(names, m.key) {
@@ -207,7 +207,7 @@ func (c *Config) readUpstreams(m member) error {
 	return nil
 }
 
-// readRetention reads the member retention: default, copies, manifests and the names of providers.
+// readRetention reads the member retention: default, copies, manifests and providers.
 func (c *Config) readRetention(m member) error {
 	var ages Ages
 	if err := decode(m.value, &ages); err != nil {
@@ -224,8 +224,7 @@ func (c *Config) readRetention(m member) error {
 	return nil
 }
 
-// mergeRetention adds what the file says at upstreams to the retention of their providers. That can be said twice, but
-// not twice differently.
+// mergeRetention adds the retention of upstreams to that of their providers. It may be repeated, but not contradicted.
 func (c *Config) mergeRetention(root []member) error {
 	type said struct {
 		provider string
@@ -260,9 +259,9 @@ func (c *Config) mergeRetention(root []member) error {
 			at := within[slices.IndexFunc(within, func(m member) bool { return m.key == "retention" })]
 			if u.Provider == "" {
 				return mistake(
-					at.at, "add provider: NAME to the upstream, or say retention: {NAME: "+u.Retention.String()+
+					at.at, "add provider: NAME to the upstream, or set retention: {NAME: "+u.Retention.String()+
 						"} at the top of the file",
-					"retention goes by provider, and upstream %s names none", e.key,
+					"retention is set by provider, but upstream %s names none", e.key,
 				)
 			}
 			all = append(all, said{u.Provider, *u.Retention, at.value.GetToken()})
@@ -273,7 +272,7 @@ func (c *Config) mergeRetention(root []member) error {
 		before, twice := first[s.provider]
 		if twice && before.age != s.age {
 			return mistake(
-				s.at, "all answers of a provider are kept for the same time, whatever the upstream",
+				s.at, "all answers of a provider have the same retention, whatever the upstream",
 				"retention of provider %s is %s here and %s at %s", s.provider, &s.age, &before.age,
 				(&fileError{name: c.File, at: before.at}).place(),
 			)
@@ -316,7 +315,7 @@ func (c *Config) readStrategies(m member) error {
 		}
 		if known, err := experiment.Find(c.AllStrategies(), s.ID()); err == nil && known != s {
 			return mistake(
-				e.at, "give it another version or name", "%s is there already, and is another one", s.ID(),
+				e.at, "give it another version or name", "%s already exists with other settings", s.ID(),
 			)
 		}
 		c.Strategies = append(c.Strategies, s)
@@ -343,10 +342,10 @@ func (c *Config) readCheckers(m member) error {
 	return nil
 }
 
-// decode reads a node strictly: what it has no place for is an error.
+// decode reads a node strictly: unknown members are errors.
 func decode(node ast.Node, to any) error { return yaml.NodeToValue(node, to, yaml.Strict()) }
 
-// mapping returns the members of a mapping, and none for a value that is empty.
+// mapping returns the members of a mapping, and none for an empty value.
 func mapping(node ast.Node) ([]member, error) {
 	var values []*ast.MappingValueNode
 	switch n := node.(type) {
@@ -361,12 +360,12 @@ func mapping(node ast.Node) ([]member, error) {
 	members := make([]member, len(values))
 	for i, v := range values {
 		at := v.Key.GetToken()
-		members[i] = member{at.Value, at, v.Value} // the parser has refused a name that stands there twice
+		members[i] = member{at.Value, at, v.Value} // the parser refuses duplicate names
 	}
 	return members, nil
 }
 
-// scalar returns a value as the text that its flag reads.
+// scalar returns a value as the text for its flag.
 func scalar(node ast.Node, isBool bool) (string, error) {
 	text, isText, want := "", false, "a text"
 	if isBool {
@@ -390,7 +389,7 @@ func scalar(node ast.Node, isBool bool) (string, error) {
 	return "", mistake(node.GetToken(), "", "must be %s, not %s", want, kindOf(node))
 }
 
-// setFromNode sets a value that is written as text.
+// setFromNode sets a value from its text.
 func setFromNode(node ast.Node, set func(text string) error) error {
 	text, err := scalar(node, false)
 	if err != nil {
@@ -403,7 +402,7 @@ func setFromNode(node ast.Node, set func(text string) error) error {
 	return nil
 }
 
-// valuesOf returns the values of a list; a value that is none is the only one.
+// valuesOf returns the elements of a list; any other value is its only element.
 func valuesOf(node ast.Node) []ast.Node {
 	if list, ok := node.(*ast.SequenceNode); ok {
 		return list.Values
@@ -411,10 +410,10 @@ func valuesOf(node ast.Node) []ast.Node {
 	return []ast.Node{node}
 }
 
-// oneOrMore is a list that is written as its value where it has one.
+// oneOrMore is a list that may also be written as its only element.
 type oneOrMore[T any] []T
 
-// UnmarshalYAML reads the value or the values.
+// UnmarshalYAML reads one element or a list.
 func (l *oneOrMore[T]) UnmarshalYAML(node ast.Node) error {
 	for _, n := range valuesOf(node) {
 		var one T
@@ -426,16 +425,16 @@ func (l *oneOrMore[T]) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// toolList is tools in a provider's own words: mappings, which are JSON in the end.
+// toolList is a list of tools in the provider's own format: mappings, which are converted to JSON.
 type toolList []json.RawMessage
 
-// UnmarshalYAML reads one tool or several.
+// UnmarshalYAML reads one tool or a list.
 func (l *toolList) UnmarshalYAML(node ast.Node) error {
 	for _, n := range valuesOf(node) {
 		var tool map[string]any
 		if err := yaml.NodeToValue(n, &tool); err != nil {
 			return mistake(
-				n.GetToken(), "", "tools must be what the provider's API takes, such as {google_search: {}}, not %s",
+				n.GetToken(), "", "tools must be in the provider's format, such as {google_search: {}}, not %s",
 				kindOf(n),
 			)
 		}
@@ -448,17 +447,17 @@ func (l *toolList) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// messageCount is how many messages of a conversation go along: a number from 1 on, or all, which is -1.
+// messageCount is how many messages of a conversation are sent along: at least 1, or -1 for all.
 type messageCount int
 
-// UnmarshalYAML reads a number or all.
+// UnmarshalYAML reads a number or "all".
 func (m *messageCount) UnmarshalYAML(node ast.Node) error {
 	return setFromNode(node, func(text string) error {
 		n, err := strconv.Atoi(text)
 		if text == "all" {
 			n, err = -1, nil
 		} else if err != nil || n < 1 {
-			return errors.New("must be a number of messages from 1 on, or all")
+			return errors.New("must be a number of messages, at least 1, or all")
 		}
 		*m = messageCount(n)
 		return err
@@ -480,7 +479,7 @@ func (t *timeout) UnmarshalYAML(node ast.Node) error {
 	})
 }
 
-// wrongKind says in words that do not speak of Go what the YAML library found.
+// wrongKind rewords an error of the YAML library without Go terms.
 func wrongKind(err yaml.Error) string {
 	var kind *yaml.TypeError
 	if !errors.As(err, &kind) {
@@ -495,7 +494,7 @@ func wrongKind(err yaml.Error) string {
 	return "must be " + kindName(kind.DstType) + ", not " + kindName(kind.SrcType)
 }
 
-// kindName names what a value of a Go type is in a file.
+// kindName returns what a value of a Go type is called in a file.
 func kindName(t reflect.Type) string {
 	switch t.Kind() { //nolint:exhaustive // the others do not occur in a configuration
 	case reflect.Bool:
@@ -512,7 +511,7 @@ func kindName(t reflect.Type) string {
 	return "a text"
 }
 
-// kindOf names what a value is.
+// kindOf returns what a value is called.
 func kindOf(node ast.Node) string {
 	switch node.(type) {
 	case nil, *ast.NullNode:
@@ -534,7 +533,7 @@ func kindOf(node ast.Node) string {
 
 func unknownSetting(key string) string { return fmt.Sprintf("unknown setting %q", key) }
 
-// siblings returns the names that could stand where a key stands: those of the struct that its mapping is read into.
+// siblings returns the names valid in the place of a key: those of the struct that its mapping is read into.
 func siblings(root ast.Node, key *token.Token) []string {
 	path := ""
 	ast.Walk(visit(func(n ast.Node) {
@@ -580,7 +579,7 @@ func (v visit) Visit(n ast.Node) ast.Visitor {
 	return v
 }
 
-// nameHint says which name somebody may have meant, or else which there are.
+// nameHint suggests a similar name, or else lists all names.
 func nameHint(said string, names []string) string {
 	said = strings.ReplaceAll(strings.ToLower(said), "_", "-")
 	best, bestAt := "", max(1, len(said)/3)
@@ -592,10 +591,10 @@ func nameHint(said string, names []string) string {
 	if best != "" {
 		return "did you mean " + best + "?"
 	}
-	return "there are " + strings.Join(names, ", ")
+	return "valid names are " + strings.Join(names, ", ")
 }
 
-// distance counts the letters to change, add or remove to make b of a.
+// distance returns the number of letters to change, add or remove to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -46,7 +46,7 @@ func TestRedacted(t *testing.T) {
 
 func TestNameHint(t *testing.T) {
 	names := []string{"capture", "capture-wait", "listen", "data", "db", "key_env"}
-	all := "there are capture, capture-wait, listen, data, db, key_env"
+	all := "valid names are capture, capture-wait, listen, data, db, key_env"
 	for said, want := range map[string]string{
 		"capture_wait": "did you mean capture-wait?", "Listen": "did you mean listen?",
 		"lisen": "did you mean listen?", "keyenv": "did you mean key_env?", "dta": "did you mean data?",
@@ -58,16 +58,16 @@ func TestNameHint(t *testing.T) {
 	}
 }
 
-// Who can be reached by others needs a token, by whatever way they come. The hint is a command that works as it stands.
+// A server that others can reach, by whatever way, needs a token. The hint is a command that works unchanged.
 func TestCheckExposure(t *testing.T) {
 	for _, test := range []struct{ listen, public, bootstrap, want string }{
 		{"127.0.0.1:8080", "", "", ""},
 		{"localhost:8080", "http://127.0.0.1:8080", "", ""},
 		{"[::1]:8080", "https://ibid.localhost/", "", ""},
-		{"0.0.0.0:8080", "", "", "0.0.0.0:8080 can be reached from elsewhere, and there is no access token"},
-		{"127.0.0.1:8080", "https://ibid.example", "", "https://ibid.example can be reached from elsewhere, and there is no access token"},
-		{"127.0.0.1:8080", "http://192.168.1.2:8080", "", "http://192.168.1.2:8080 can be reached from elsewhere, and there is no access token"},
-		{"127.0.0.1:8080", "https://localhost.example", "", "https://localhost.example can be reached from elsewhere, and there is no access token"},
+		{"0.0.0.0:8080", "", "", "0.0.0.0:8080 can be reached from elsewhere, but there is no access token"},
+		{"127.0.0.1:8080", "https://ibid.example", "", "https://ibid.example can be reached from elsewhere, but there is no access token"},
+		{"127.0.0.1:8080", "http://192.168.1.2:8080", "", "http://192.168.1.2:8080 can be reached from elsewhere, but there is no access token"},
+		{"127.0.0.1:8080", "https://localhost.example", "", "https://localhost.example can be reached from elsewhere, but there is no access token"},
 		{"0.0.0.0:8080", "https://ibid.example", "0123456789abcdef", ""},
 	} {
 		c := Defaults()

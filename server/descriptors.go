@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// keptDescriptors are kept for the database, the journal, NATS and what is read for a moment.
+	// keptDescriptors are reserved for the database, the journal, NATS and short reads.
 	keptDescriptors = 64
-	// fewestConnections are taken however few descriptors there are.
+	// fewestConnections are accepted however few descriptors there are.
 	fewestConnections = 8
 )
 
-// boundConnections lets no more clients connect than there are file descriptors for: a call takes one for its client
-// and one for its provider.
+// boundConnections limits client connections by the available file descriptors: a call uses one for its client and one
+// for its provider.
 func (s *Server) boundConnections(ctx context.Context, hs *http.Server, l net.Listener) net.Listener {
 	limit := descriptors()
 	if limit == 0 {
@@ -32,19 +32,19 @@ func (s *Server) boundConnections(ctx context.Context, hs *http.Server, l net.Li
 	}
 	c := gateway.NewCrowd(hs, most, func(full bool) {
 		if full {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "all connections are taken: new clients wait", attrs...)
+			s.log.LogAttrs(ctx, slog.LevelWarn, "all connections are in use: new clients wait", attrs...)
 		} else {
-			s.log.LogAttrs(ctx, slog.LevelInfo, "there are connections for new clients again", attrs...)
+			s.log.LogAttrs(ctx, slog.LevelInfo, "connections for new clients are available again", attrs...)
 		}
 	})
 	s.crowd.Store(c)
 	return c.Listener(l)
 }
 
-// crowded says why new clients wait; nil: they do not.
+// crowded returns an error while new clients wait.
 func (s *Server) crowded() error {
 	if c := s.crowd.Load(); c != nil && c.Full() {
-		return errors.New("all connections are taken")
+		return errors.New("all connections are in use")
 	}
 	return nil
 }

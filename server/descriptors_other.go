@@ -2,5 +2,5 @@
 
 package server
 
-// descriptors returns how many files and connections this process may have open; 0: it is not known.
+// descriptors returns how many files and connections this process may open, or 0 if unknown.
 func descriptors() int { return 0 }

@@ -1,25 +1,25 @@
 // Package server puts ibid together: the store, the gateway, the API, chat, the page and MCP behind one listener, with
-// what works in the background. `ibid serve` and `ibid demo` are thin commands over it, and tests that need all of ibid
+// the background workers. `ibid serve` and `ibid demo` are thin commands on top of it, and tests that need all of ibid
 // start it the same way.
 //
 // # Configuration
 //
-// [Config] holds every setting, and [Defaults] is the only place with their defaults. A setting can be said in four
-// places; the first of these counts:
+// [Config] holds every setting, and [Defaults] is the only place with their defaults. A setting comes from one of four
+// places, in order of precedence:
 //
 //  1. a flag ([Config.AddFlags]),
 //  2. the environment variable of that flag (read by the command),
-//  3. the YAML file that [Config.File] names: the members of the file have the names of the flags,
+//  3. the YAML file named by [Config.File], whose members are named like the flags,
 //  4. the default.
 //
-// What is more than a text (upstreams, retention, strategies, checkers, chat) is described only in the file and is
-// decoded strictly: an unknown member or a value of the wrong kind is an error with its line and column. To add an
-// option, add a field to Config, a line to AddFlags, and the code that uses it.
+// Settings with more structure (upstreams, retention, strategies, checkers, chat) are only in the file and are decoded
+// strictly: an unknown member or a value of the wrong kind is an error with its line and column. To add an option, add
+// a field to Config, a line to AddFlags, and the code that uses it.
 //
 // # Life of a server
 //
-// [Open] opens everything, [Server.Run] serves until its context ends, then lets the calls under way end, stores their
-// answers and closes what was opened. [Check] looks at all that Open needs and changes nothing.
+// [Open] opens everything. [Server.Run] serves until its context ends, lets calls in progress end, stores their answers
+// and closes everything. [Check] checks everything that Open needs and changes nothing.
 package server
 
 //go:generate go test -run ^Test(OpenAPI|Endpoints)$ . -update

@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-// The list of endpoints in docs/http.md is what the tables of routes say.
+// The list of endpoints in docs/http.md is generated from the route tables.
 func TestEndpoints(t *testing.T) {
 	name := filepath.Join(testenv.Root(t), "docs", "http.md")
 	page := string(testenv.Must(os.ReadFile(name))(t))
@@ -34,8 +34,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// endpoints returns a line for each route: what its token needs, its parameters but those that all lists have, and what
-// it does.
+// endpoints returns a line for each route: its scope, its parameters except those of all lists, and what it does.
 func endpoints() string {
 	var b strings.Builder
 	for _, rt := range server.Routes() {

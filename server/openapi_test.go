@@ -15,9 +15,9 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-var update = flag.Bool("update", false, "write the description of the API anew")
+var update = flag.Bool("update", false, "rewrite the description of the API")
 
-// answered are the answers of the API's own tests, by their operations: the examples of the description.
+// answered are responses from the API's own tests by operation, for the examples in the description.
 var answered = map[string]string{
 	"getAnswers": "answers.json", "getAnswersById": "answer.json", "getConversations": "conversations.json",
 	"getConversationsById": "conversation.json", "getSources": "sources.json", "getRuns": "runs.json",
@@ -25,7 +25,7 @@ var answered = map[string]string{
 	"getSourcesVersions": "versions.json", "getReadyz": "readyz.json",
 }
 
-// api/openapi.json is what the tables of routes, their types and their comments say.
+// api/openapi.json is generated from the route tables, their types and the comments of these.
 func TestOpenAPI(t *testing.T) {
 	root := testenv.Root(t)
 	examples := map[string]json.RawMessage{}

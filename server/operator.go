@@ -19,18 +19,18 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// What the operator hears of, and what is allowed: the members webhooks and tenants of the file.
+// Alerts and limits: the members webhooks and tenants of the file.
 
-// Webhook is an endpoint that is told of alerts, by its name: see [watch.Webhook].
+// Webhook is an endpoint that receives alerts: see [watch.Webhook].
 type Webhook struct {
 	URL        hookURL              `yaml:"url"`
-	SecretEnv  string               `yaml:"secret_env"`  // the environment variable with what signs
-	SecretFile string               `yaml:"secret_file"` // or the file
-	Kinds      oneOrMore[alertKind] `yaml:"kinds"`       // none: all
-	Tenant     string               `yaml:"tenant"`      // empty: everybody's
+	SecretEnv  string               `yaml:"secret_env"`  // the environment variable with the signing secret
+	SecretFile string               `yaml:"secret_file"` // or its file
+	Kinds      oneOrMore[alertKind] `yaml:"kinds"`       // empty means all
+	Tenant     string               `yaml:"tenant"`      // empty means all tenants
 }
 
-// hookURL is an address of the web, which may have a query.
+// hookURL is a web address, which may have a query.
 type hookURL string
 
 // UnmarshalYAML reads an address.
@@ -45,7 +45,7 @@ func (u *hookURL) UnmarshalYAML(node ast.Node) error {
 	})
 }
 
-// host returns what may be shown of the address: its path may be a secret.
+// host returns the part of the address that may be shown: the path may be a secret.
 func (u *hookURL) host() string {
 	parsed, err := ParseWebURL(string(*u))
 	if err != nil {
@@ -62,7 +62,7 @@ func (k *alertKind) UnmarshalYAML(node ast.Node) error {
 	return setWord(node, (*store.AlertKind)(k), store.AlertKinds())
 }
 
-// setWord sets a value of the file that is one of words.
+// setWord sets a value of the file that must be one of words.
 func setWord[T ~string](node ast.Node, value *T, words []T) error {
 	return setFromNode(node, func(word string) error {
 		if *value = T(word); !slices.Contains(words, *value) {
@@ -72,14 +72,14 @@ func setWord[T ~string](node ast.Node, value *T, words []T) error {
 	})
 }
 
-// Policies says what is done about answers: see [gateway.Policies]. What the file does not name is a note.
+// Policies configure what happens to answers: see [gateway.Policies]. The default is a note.
 type Policies struct {
 	RequireCitations action `yaml:"require-citations"`
 	Doubtful         action `yaml:"doubtful"`
 	Altered          action `yaml:"altered"`
 }
 
-// action is what is done about an answer; empty: [gateway.Note].
+// action is what happens to an answer; empty means [gateway.Note].
 type action gateway.Action
 
 // UnmarshalYAML reads an action.
@@ -87,7 +87,7 @@ func (a *action) UnmarshalYAML(node ast.Node) error {
 	return setWord(node, (*gateway.Action)(a), gateway.Actions())
 }
 
-// rules returns policies as the gateway takes them; nil stays nil.
+// rules converts policies for the gateway; nil stays nil.
 func (p *Policies) rules() *gateway.Policies {
 	if p == nil {
 		return nil
@@ -98,10 +98,10 @@ func (p *Policies) rules() *gateway.Policies {
 	}
 }
 
-// Tenant is what is special about a tenant.
+// Tenant is the configuration of a tenant.
 type Tenant struct {
-	Policies *Policies `yaml:"policies"` // nil: those of the upstream only
-	Quota    byteCount `yaml:"quota"`    // of its stored answers; 0: none
+	Policies *Policies `yaml:"policies"` // nil means only those of the upstream
+	Quota    byteCount `yaml:"quota"`    // of its stored answers; 0 means no limit
 }
 
 // byteCount is a number of bytes: 500MB, 10GiB.
@@ -124,7 +124,7 @@ func (b *byteCount) UnmarshalYAML(node ast.Node) error {
 	})
 }
 
-// tenants returns what is special about tenants as the gateway takes it.
+// tenants converts the tenants for the gateway.
 func (c *Config) tenants() map[string]gateway.Tenant {
 	all := make(map[string]gateway.Tenant, len(c.Tenants))
 	for name, t := range c.Tenants {
@@ -135,7 +135,7 @@ func (c *Config) tenants() map[string]gateway.Tenant {
 	return all
 }
 
-// checkWebhooks finds endpoints that cannot be told of anything.
+// checkWebhooks checks the endpoints.
 func (c *Config) checkWebhooks() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
 		h := c.Webhooks[name]
@@ -155,7 +155,7 @@ func (c *Config) checkWebhooks() error {
 	return nil
 }
 
-// webhooks returns the endpoints with their secrets, in the order of their names.
+// webhooks returns the endpoints with their secrets, ordered by name.
 func (c *Config) webhooks(env Env) ([]watch.Webhook, error) {
 	var list []watch.Webhook
 	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
@@ -174,7 +174,7 @@ func (c *Config) webhooks(env Env) ([]watch.Webhook, error) {
 		key, err := watch.ReadWebhookSecret(secret)
 		if err != nil {
 			return nil, Usagef(
-				"echo whsec_$(openssl rand -base64 32) makes one", "webhook %s: the secret in %s: %w", name, where, err,
+				"use echo whsec_$(openssl rand -base64 32)", "webhook %s: the secret in %s: %w", name, where, err,
 			)
 		}
 		one := watch.Webhook{Name: name, URL: string(h.URL), Secret: key, Tenant: h.Tenant}
@@ -186,7 +186,7 @@ func (c *Config) webhooks(env Env) ([]watch.Webhook, error) {
 	return list, nil
 }
 
-// openAlerts makes what tells of alerts.
+// openAlerts creates the sender of alerts.
 func (s *Server) openAlerts() error {
 	webhooks, err := s.config.webhooks(s.options.Env)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *Server) openAlerts() error {
 	return err
 }
 
-// operatorLines says whom alerts are told, and what is done about answers.
+// operatorLines reports the webhooks, policies and quotas.
 func (k *check) operatorLines() {
 	for _, u := range k.config.upstreams() {
 		k.policyLine("upstream "+u.Name, u.Policies)
@@ -232,11 +232,11 @@ func (k *check) operatorLines() {
 			what += " of tenant " + h.Tenant
 		}
 		k.line("webhook", name+"\t"+h.URL.host()+"\t"+what, err)
-		err = nil // it says which
+		err = nil // reported once: the error names the webhook
 	}
 }
 
-// policyLine says what is done about the answers of somebody.
+// policyLine reports the policies of an upstream or a tenant.
 func (k *check) policyLine(whose string, p *gateway.Policies) {
 	if p != nil {
 		k.line("policies", fmt.Sprintf("%s\t%s %s, %s %s, %s %s", whose, gateway.PolicyCitations, p.RequireCitations,

@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// configured reads a file with a configuration.
+// configured reads a configuration file.
 func configured(t *testing.T, yaml string, env map[string]string) (*server.Config, error) {
 	t.Helper()
 	c := server.Defaults()
@@ -26,7 +26,7 @@ func configured(t *testing.T, yaml string, env map[string]string) (*server.Confi
 	return c, c.Resolve(nil, func(name string) (string, bool) { value, ok := env[name]; return value, ok })
 }
 
-// What the file says wrongly of webhooks ends the start.
+// Mistakes in the webhooks of the file prevent the start.
 func TestOperatorMistakes(t *testing.T) {
 	for _, test := range testenv.Table[struct {
 		Yaml string
@@ -37,7 +37,7 @@ func TestOperatorMistakes(t *testing.T) {
 			t.Errorf("%s: %v, want %q", yaml, err, want)
 		}
 	}
-	for secret, want := range map[string]string{"": "it has 0 bytes", "short": "it has 5 bytes and needs 24"} {
+	for secret, want := range map[string]string{"": "it has 0 bytes", "short": "it has 5 bytes, but needs 24"} {
 		c, err := configured(t, "webhooks: {a: {url: https://a.example, secret_env: HOOK}}", nil)
 		testenv.OK(t, err)
 		_, err = server.Open(t.Context(), c, &server.Options{Env: func(string) (string, bool) { return secret, true }})
@@ -47,7 +47,7 @@ func TestOperatorMistakes(t *testing.T) {
 	}
 }
 
-// A server tells the endpoint of its configuration of an alert, with the secret of a file.
+// A server sends alerts to the endpoint in its configuration, signed with the secret from a file.
 func TestServerCallsWebhooks(t *testing.T) {
 	got := make(chan store.Alert, 10)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

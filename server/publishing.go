@@ -18,19 +18,19 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// checkpointFile, in the data directory, has what the log in the database must not fall behind.
+// checkpointFile, in the data directory, is the checkpoint that the log in the database must not fall behind.
 const checkpointFile = "log-checkpoint"
 
-// publishing is what publishes answers and reads their sources again.
+// publishing publishes answers and fetches their sources again.
 type publishing struct {
-	publisher *manifest.Publisher // nil: nothing is published
+	publisher *manifest.Publisher // nil if nothing is published
 	citing    *gateway.Citing     // likewise
-	worker    *watch.Publishing   // nil: no manifests are built
-	freshness *watch.Freshness    // nil: no source is read again
-	keys      *keyring.Ring       // nil: nothing is signed or logged
+	worker    *watch.Publishing   // nil if no manifests are built
+	freshness *watch.Freshness    // nil if no sources are fetched again
+	keys      *keyring.Ring       // nil if nothing is signed or logged
 }
 
-// openPublishing opens it, and makes the keys where answers are signed or logged for the first time.
+// openPublishing sets up publishing, and creates the keys the first time answers are signed or logged.
 func (s *Server) openPublishing(ctx context.Context) error {
 	p := &s.config.Publish
 	level := p.number()
@@ -45,7 +45,7 @@ func (s *Server) openPublishing(ctx context.Context) error {
 		publisher := s.config.publisher(origin)
 		publisher.Manifests, publisher.Texts = s.Store, s.texts
 		publisher.OnError = func(ctx context.Context, err error) {
-			s.log.LogAttrs(ctx, slog.LevelError, "what is published cannot be served", slog.Any("error", err))
+			s.log.LogAttrs(ctx, slog.LevelError, "published data could not be served", slog.Any("error", err))
 		}
 		if level > 1 {
 			if err := s.openKeys(ctx, publisher); err != nil {
@@ -88,7 +88,7 @@ func (s *Server) openPublishing(ctx context.Context) error {
 	return err
 }
 
-// publisher returns what publishes under an origin, without keys, log and store.
+// publisher returns the publisher of an origin, without keys, log and store.
 func (c *Config) publisher(origin string) *manifest.Publisher {
 	p := &c.Publish
 	return &manifest.Publisher{
@@ -97,21 +97,21 @@ func (c *Config) publisher(origin string) *manifest.Publisher {
 	}
 }
 
-// checkPublisher says what keeps a publisher from publishing.
+// checkPublisher returns an error if a publisher is misconfigured.
 func checkPublisher(p *manifest.Publisher) error {
 	if err := p.Check(); err != nil {
-		return Usagef("agent-id and --public-url name the same host", "preparing to publish: %w", err)
+		return Usagef("agent-id and --public-url must name the same host", "preparing to publish: %w", err)
 	}
 	return nil
 }
 
-// verifierName is what this ibid calls itself in reports and incidents.
+// verifierName is the name of this ibid in reports and incidents.
 func (c *Config) verifierName() string { return cmp.Or(c.PublicURL, "ibid") }
 
 // KeyDir returns the directory of the keys of a resolved configuration.
 func (c *Config) KeyDir() string { return filepath.Join(c.Data, "keys") }
 
-// OpenKeyring opens the keys of a resolved configuration, and makes none.
+// OpenKeyring opens the keys of a resolved configuration without creating any.
 func (c *Config) OpenKeyring(env Env) (*keyring.Ring, error) {
 	return keyring.Open(c.KeyDir(), &keyring.Options{
 		Getenv: func(name string) string { return env.first(name) },
@@ -128,7 +128,7 @@ func (s *Server) openKeys(ctx context.Context, p *manifest.Publisher) error {
 	if p.Level == 3 {
 		p.Keys = ring
 		switch err := s.ensureKey(ctx, ring, keyring.Manifest); {
-		case errors.Is(err, keyring.ErrNoKey): // calls pass, and manifests wait until there is one
+		case errors.Is(err, keyring.ErrNoKey): // calls pass, and manifests wait for a key
 			s.log.LogAttrs(
 				ctx, slog.LevelWarn, "nothing can be signed", slog.Any("error", err),
 				slog.String("hint", newKeyHint(keyring.Manifest)),
@@ -154,14 +154,15 @@ func (s *Server) openKeys(ctx context.Context, p *manifest.Publisher) error {
 	return err
 }
 
-// ensureKey sees to it that a key signs for a use. Where there was none, one is made: nobody can have trusted another.
+// ensureKey ensures that a key can sign for a use. If there was never one, it is created, as nobody can have trusted
+// another.
 func (s *Server) ensureKey(ctx context.Context, ring *keyring.Ring, use keyring.Use) error {
 	_, _, err := ring.Signer(use)
 	if errors.Is(err, keyring.ErrNoKey) {
 		k, made := ring.New(&keyring.NewOptions{Use: use, First: true})
 		if made == nil {
 			s.log.LogAttrs(
-				ctx, slog.LevelInfo, "made a signing key",
+				ctx, slog.LevelInfo, "created a signing key",
 				slog.String("use", string(use)), slog.String("id", k.ID),
 			)
 			s.audit(ctx, store.AuditEntry{
@@ -184,9 +185,8 @@ func logName(origin string) string {
 	return name + "/log"
 }
 
-// logKeys returns the keys of the log as they are at the moment. Revoked ones are among the former ones: the log
-// continues from what they signed before they were revoked, and the copy of the checkpoint tells if somebody put
-// another tree in its place.
+// logKeys returns the current keys of the log. The former ones include revoked keys: the log continues from what they
+// signed before, and the copy of the checkpoint reveals if someone replaced the tree.
 func logKeys(ring *keyring.Ring) func() (crypto.Signer, []crypto.PublicKey, error) {
 	return func() (crypto.Signer, []crypto.PublicKey, error) {
 		var former []crypto.PublicKey
@@ -200,7 +200,7 @@ func logKeys(ring *keyring.Ring) func() (crypto.Signer, []crypto.PublicKey, erro
 	}
 }
 
-// unusableKey says that no key can sign for a use.
+// unusableKey returns the error that no key can sign for a use.
 func unusableKey(use keyring.Use, err error) error {
 	if errors.Is(err, keyring.ErrNoKey) {
 		return Usagef(newKeyHint(use), "none of the keys for use %s can sign: %w", use, err)
@@ -209,10 +209,10 @@ func unusableKey(use keyring.Use, err error) error {
 }
 
 func newKeyHint(use keyring.Use) string {
-	return "ibid key list shows them; ibid key new --use " + string(use) + " makes one"
+	return "ibid key list shows them; ibid key new --use " + string(use) + " creates one"
 }
 
-// foreignLogHint is what to do about a log of another name or with other keys.
+// foreignLogHint is the hint for a log with another name or other keys.
 func (c *Config) foreignLogHint() string {
-	return "a database has one --public-url for good, and all who use it have the same keys in " + c.KeyDir()
+	return "a database keeps its first --public-url, and all its users need the same keys in " + c.KeyDir()
 }

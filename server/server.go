@@ -43,53 +43,53 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// Options is what the program around a server gives it. The zero value works.
+// Options are provided by the program that runs the server. The zero value is ready to use.
 type Options struct {
-	Logger  *slog.Logger // nil: nothing is logged
-	Env     Env          // where keys of providers are; nil: there are none
+	Logger  *slog.Logger // nil disables logging
+	Env     Env          // provides the providers' keys; nil means none
 	Version string       // of the program, for reports and traces
 
-	// Handlers serve more paths, by their first segment.
+	// Handlers serve additional paths, by first segment.
 	Handlers map[string]http.Handler
-	// Demo is what the page of a demonstration shows besides; nil: this is none.
+	// Demo is additional content of a demo's page; nil unless it is one.
 	Demo *page.Demo
-	// Listener is where Run serves; nil: it listens at Config.Listen.
+	// Listener is where Run serves; nil means Config.Listen.
 	Listener net.Listener
 }
 
-// Server is all of ibid. Its methods are safe for concurrent use, but for Run and Close.
+// Server is a complete ibid server. Its methods are safe for concurrent use, except for Run and Close.
 type Server struct {
 	Store   *store.Store
 	Bus     *bus.Bus
 	Guard   *gateway.Guard
 	Gateway *gateway.Gateway
 	API     *api.API
-	Chat    *chat.Chat // nil: nobody can be asked
+	Chat    *chat.Chat // nil if no provider can be asked
 	Page    *page.Page
 	Metrics *prometheus.Registry
 
 	config  *Config
 	options Options
 	log     *slog.Logger
-	tracer  trace.Tracer // nil: no traces
+	tracer  trace.Tracer // nil disables traces
 
-	crowd       atomic.Pointer[gateway.Crowd] // nil: it does not serve, or takes any number of connections
+	crowd       atomic.Pointer[gateway.Crowd] // nil before it serves, or without a limit of connections
 	journal     *journal.Journal
 	fetcher     *snapshot.Fetcher
 	texts       *snapshot.Texts
 	publishing  publishing
-	backfill    *watch.Backfill    // nil: no rules
-	attribution *watch.Attribution // nil: no strategy
+	backfill    *watch.Backfill    // nil without rules
+	attribution *watch.Attribution // nil without a strategy
 	alerts      *watch.Alerts
 	choose      func(run string) *experiment.Strategy // likewise
 	mcp         http.Handler
 
-	own   map[string]bool // the first segments of paths that are not an upstream's
-	close []func() error  // what was opened, the first last
+	own   map[string]bool // first path segments that are not upstreams
+	close []func() error  // functions that close what was opened, run in reverse order
 }
 
-// Open opens everything that a resolved configuration names. What was opened before an error is closed. The caller
-// calls Run, or Close where it only wants the handler.
+// Open opens everything in a resolved configuration. On an error it closes what it has opened. The caller must call
+// Run, or Close if it only uses the handler.
 func Open(ctx context.Context, c *Config, o *Options) (*Server, error) {
 	s := &Server{config: c, Metrics: prometheus.NewRegistry(), own: map[string]bool{"": true}}
 	if o != nil {
@@ -121,7 +121,7 @@ func (s *Server) open(ctx context.Context) error {
 	if err := s.openTraces(ctx); err != nil {
 		return err
 	}
-	// What listen would refuse of a new database is refused before there is one.
+	// Refuse what listen would refuse for a new database before creating one.
 	if _, err := os.Stat(c.DB); s.options.Listener == nil && !store.IsPostgres(c.DB) && errors.Is(err, fs.ErrNotExist) {
 		if err := c.CheckExposure(false); err != nil {
 			return err
@@ -163,10 +163,10 @@ func (s *Server) open(ctx context.Context) error {
 	if err := s.openPublishing(ctx); err != nil {
 		return err
 	}
-	return s.assemble() //nolint:contextcheck // what it makes outlives ctx
+	return s.assemble() //nolint:contextcheck // the result outlives ctx
 }
 
-// assemble makes the gateway and what is served beside it.
+// assemble creates the gateway and the other handlers.
 func (s *Server) assemble() error {
 	c, o := s.config, &s.options
 	keep := func(ctx context.Context, call *store.Call) error { return s.Gateway.Keep(ctx, call) }
@@ -254,7 +254,7 @@ func (s *Server) assemble() error {
 	return err
 }
 
-// verifier returns what verifies for a tenant.
+// verifier returns a new verifier for a tenant.
 func (s *Server) verifier(tenant string) *verify.Verifier {
 	return &verify.Verifier{
 		Fetcher:    s.fetcher,
@@ -264,14 +264,14 @@ func (s *Server) verifier(tenant string) *verify.Verifier {
 		Name:       s.config.verifierName(),
 		Version:    s.options.Version,
 		SourceTTL:  -1,
-		FailureTTL: -1, // somebody asks how it is now
+		FailureTTL: -1, // report the current state
 	}
 }
 
-// traceFlush is how long the last traces may take to be sent.
+// traceFlush bounds sending the last traces.
 const traceFlush = 5 * time.Second
 
-// openTraces begins to send traces, if the configuration says where to.
+// openTraces starts sending traces if the configuration has a receiver.
 func (s *Server) openTraces(ctx context.Context) error {
 	if s.config.OTLP == "" {
 		return nil
@@ -298,7 +298,7 @@ func (s *Server) openTraces(ctx context.Context) error {
 	return nil
 }
 
-// Close closes what was opened, the last first. Run does it itself.
+// Close closes what was opened, in reverse order. Run calls it.
 func (s *Server) Close() error {
 	var all []error
 	for _, closeOne := range slices.Backward(s.close) {
@@ -308,13 +308,12 @@ func (s *Server) Close() error {
 	return errors.Join(all...)
 }
 
-// ServeHTTP hands a request to the part of ibid that its path belongs to, or to the gateway where the path begins with
-// an upstream's name.
+// ServeHTTP passes a request to the handler of its path, or to the gateway if the path begins with an upstream's name.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	more := s.options.Handlers[first]
 	accepted := r.Header.Get("Accept")
-	// A program that says so gets the list of the API.
+	// A program that asks for it gets the list of the API.
 	isProgram := strings.HasPrefix(accepted, "application/json") || strings.HasPrefix(accepted, "text/plain")
 	switch {
 	case !s.own[first]:
@@ -323,7 +322,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case first == "v1" && r.URL.Path != "/v1/chat" && s.Gateway.MissingUpstream(r) != nil:
 		if !s.Guard.CORS(w, r) {
-			s.Gateway.ServeHTTP(w, r) // it says so, to those who may know the upstreams
+			s.Gateway.ServeHTTP(w, r) // responds with an error to those who may know the upstreams
 		}
 	case first == "ui", first == "ibid.js", first == "favicon.ico", r.URL.Path == "/" && !isProgram:
 		s.Page.ServeHTTP(w, r)
@@ -338,13 +337,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Listen opens an address.
+// Listen listens on an address.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, Usagef(
-			"--listen 127.0.0.1:0 takes a free port", "listening on %s: another program does so", address,
+			"--listen 127.0.0.1:0 picks a free port", "listening on %s: the address is already in use", address,
 		)
 	}
 	if err != nil {
@@ -353,9 +352,9 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Run serves until ctx ends, or something that must not end does. Once it listens it calls ready, if there is one, with
-// the URL where it is reached; an error of ready ends it. At the end it lets the calls under way end, within
-// Config.Drain, and closes everything.
+// Run serves until ctx ends or an essential part fails. Once it is listening it calls ready, unless it is nil, with the
+// server's URL; an error of ready stops it. When it stops, it lets calls in progress end, within Config.Drain, and
+// closes everything.
 func (s *Server) Run(ctx context.Context, ready func(ctx context.Context, url string) error) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	httpServer, err := s.httpServer()
@@ -376,7 +375,7 @@ func (s *Server) Run(ctx context.Context, ready func(ctx context.Context, url st
 			if err := run(work); err != nil {
 				select {
 				case failed <- fmt.Errorf("%s: %w", name, err):
-				default: // the first one counts
+				default: // the first error counts
 				}
 			}
 		})
@@ -394,7 +393,7 @@ func (s *Server) Run(ctx context.Context, ready func(ctx context.Context, url st
 	})
 	if ready != nil {
 		if err = ready(ctx, s.url(l)); ctx.Err() != nil {
-			err = nil // it was told to stop
+			err = nil // it was stopped
 		}
 	}
 	if err == nil {
@@ -403,27 +402,27 @@ func (s *Server) Run(ctx context.Context, ready func(ctx context.Context, url st
 		case err = <-failed:
 		}
 	}
-	_ = l.Close() // whoever has no connection yet goes to another node
+	_ = l.Close() // waiting clients can go to another node
 	s.stop(ctx, httpServer)
 	end()
 	group.Wait()
 	return err
 }
 
-// startWork starts what works in the background.
+// startWork starts the background workers.
 func (s *Server) startWork(ctx context.Context, start func(name string, run func(context.Context) error)) {
 	start("indexing", s.Gateway.Run)
 	start("copying tokens", s.Guard.Run)
 	start("relaying events", func(ctx context.Context) error { return s.Bus.Relay(ctx, s.Store) })
 	for _, name := range s.config.unknownProviders() {
 		s.log.LogAttrs(
-			ctx, slog.LevelWarn, "retention names no provider", slog.String("name", name),
+			ctx, slog.LevelWarn, "retention names an unknown provider", slog.String("name", name),
 			slog.String("hint", unknownProviderHint),
 		)
 	}
 	retention := &watch.Retention{Store: s.Store, Keep: s.config.Retention.Rules(), Logger: s.log}
 	start("removing old answers", retention.Run)
-	start("telling of alerts", s.alerts.Run)
+	start("sending alerts", s.alerts.Run)
 	if s.backfill != nil {
 		start("asking again", s.backfill.Run)
 	}
@@ -454,11 +453,11 @@ func (s *Server) httpServer() (*http.Server, error) {
 	return hs, nil
 }
 
-// listen opens the address, unless everybody could reach a gateway that needs no token.
+// listen opens the listen address, unless that would expose a gateway without tokens.
 func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	tokens, err := s.Store.Tokens(ctx)
 	switch {
-	case errors.Is(err, store.ErrUnreachable): // the guard lets nobody in that it does not know
+	case errors.Is(err, store.ErrUnreachable): // the guard only accepts tokens that it knows
 		_, err = s.config.isLocal()
 	case err != nil:
 		err = fmt.Errorf("reading the tokens: %w", err)
@@ -474,7 +473,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	return Listen(ctx, s.config.Listen)
 }
 
-// CheckExposure refuses an address to listen at, or a public URL, by which others reach a server without tokens.
+// CheckExposure refuses a listen address or public URL where others can reach a server without tokens.
 func (c *Config) CheckExposure(tokens bool) error {
 	if _, err := c.isLocal(); err != nil {
 		return err
@@ -484,14 +483,14 @@ func (c *Config) CheckExposure(tokens bool) error {
 		return nil
 	}
 	return Usagef(
-		"`ibid token new --name FIRST --scope all"+c.storeFlags()+"` makes one; containers are given theirs in "+
+		"`ibid token new --name FIRST --scope all"+c.storeFlags()+"` creates one; in containers, set "+
 			"IBID_BOOTSTRAP_TOKEN",
-		"%s can be reached from elsewhere, and there is no access token", by,
+		"%s can be reached from elsewhere, but there is no access token", by,
 	)
 }
 
-// exposed returns by what others than the users of this machine reach the server: the flag and its value, the address
-// to listen at or the public URL. Both empty: by nothing.
+// exposed returns how others than the users of this machine reach the server: the flag and its value, which is the
+// listen address or the public URL. Both are empty if they do not.
 func (c *Config) exposed() (flag, by string) {
 	if local, err := c.isLocal(); err == nil && !local {
 		return "listen", c.Listen
@@ -502,7 +501,7 @@ func (c *Config) exposed() (flag, by string) {
 	return "", ""
 }
 
-// isLocal reports whether only this machine can reach the address to listen at.
+// isLocal reports whether the listen address can be reached only from this machine.
 func (c *Config) isLocal() (bool, error) {
 	address, err := net.ResolveTCPAddr("tcp", c.Listen)
 	if err != nil {
@@ -511,8 +510,8 @@ func (c *Config) isLocal() (bool, error) {
 	return address.IP.IsLoopback(), nil
 }
 
-// storeFlags returns the flags by which another command finds the database of a resolved configuration, each with a
-// space before it; empty: it finds it by itself.
+// storeFlags returns the flags that another command needs to find the database of a resolved configuration, each
+// preceded by a space, or "" if it needs none.
 func (c *Config) storeFlags() string {
 	switch {
 	case c.File != "":
@@ -527,7 +526,7 @@ func (c *Config) storeFlags() string {
 	return ""
 }
 
-// url returns where a listener is reached.
+// url returns the URL of a listener.
 func (s *Server) url(l net.Listener) string {
 	scheme := "http"
 	if s.config.TLSCert != "" {
@@ -542,8 +541,8 @@ func (s *Server) stop(ctx context.Context, hs *http.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Drain)
 	defer cancel()
 	var asked sync.WaitGroup
-	if s.Chat != nil { // its streams would hold up the server, and the gateway waits for its calls
-		asked.Go(func() { _ = s.Chat.Close(ctx) }) // the gateway reports the calls that were broken off
+	if s.Chat != nil { // its streams would delay the shutdown, and the gateway waits for its calls
+		asked.Go(func() { _ = s.Chat.Close(ctx) }) // the gateway reports aborted calls
 	}
 	defer asked.Wait()
 	if err := gateway.Shutdown(ctx, hs, s.Gateway); err != nil {
@@ -551,16 +550,16 @@ func (s *Server) stop(ctx context.Context, hs *http.Server) {
 	}
 }
 
-// Routes returns all that a server answers but the pages for people, as data: the handlers cannot be called. What the
-// gateway and MCP serve is described here, because they have no tables.
+// Routes returns all endpoints of a server except the pages for people, as data; the handlers must not be called. Those
+// of the gateway and MCP are described here because they have no tables.
 func Routes() []httpx.Route {
 	forPeople := func(rt httpx.Route) bool { return rt.Access != httpx.Public }
 	return slices.Concat(api.Routes(), chat.Routes(), slices.DeleteFunc(page.Routes(), forPeople), []httpx.Route{
 		{
 			Method: "POST", Pattern: "/{upstream}/{path...}", Scope: store.ScopeProxy,
-			Doc: "Calls a provider, whose name comes before its own path. Request, response and errors are the " +
-				"provider's; the headers Ibid-Answer and Ibid-Run say what the answer is kept as. Other methods " +
-				"pass too.",
+			Doc: "Calls a provider; its own path follows the upstream's name. Request, response and errors are the " +
+				"provider's. The response headers Ibid-Answer and Ibid-Run identify the stored answer. Other methods " +
+				"are passed through as well.",
 			Body: []string{"application/json", ""}, MaxBody: -1,
 			Media: []string{"application/json", "text/event-stream"},
 			Problems: []string{
@@ -569,7 +568,7 @@ func Routes() []httpx.Route {
 		},
 		{
 			Method: "POST", Pattern: "/mcp",
-			Doc:  "Speaks the Model Context Protocol over streamable HTTP. Each tool has a scope of its own.",
+			Doc:  "Serves the Model Context Protocol over streamable HTTP. Each tool has its own scope.",
 			Body: []string{"application/json"}, MaxBody: mcp.MaxMessage,
 			Media: []string{"application/json", "text/event-stream"}, Status: []int{200, 202},
 		},

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
-// A call through the server is answered with the provider's bytes, kept, and shown to programs and to people.
+// A call through the server returns the provider's bytes, and its answer is stored and shown to programs and people.
 func TestCallIsKept(t *testing.T) {
 	w := servertest.Start(t, nil)
 	response, err := http.Post(

@@ -31,7 +31,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// canary stands in all that the tenant acme has. It is one word, so that it survives any rendering.
+// canary occurs in all data of the tenant acme. It is one word, so that it survives any rendering.
 const canary = "heliotropecanary"
 
 const (
@@ -40,17 +40,17 @@ const (
 	slow      = "take your time" // a question whose answer does not end
 )
 
-// probe is a request for something of acme's.
+// probe is a request for data of acme.
 type probe struct {
-	path, body, media string // media: of the body; empty: JSON
-	own               int    // the status that acme gets
-	tells             bool   // acme's response has the canary
-	until             string // it is a stream, which does not end by itself: acme's has this
-	ends              bool   // what it asks for is gone then: acme comes last
+	path, body, media string // media: of the body; empty means JSON
+	own               int    // the status for acme
+	tells             bool   // acme's response contains the canary
+	until             string // for a stream that does not end by itself: the text up to which acme reads
+	ends              bool   // it deletes what it requests, so acme comes last
 }
 
-// probes reads the requests of testdata/probes.txt, by their route. A route without any fails the test: who adds one says
-// there where it could show what is another tenant's.
+// probes reads the requests in testdata/probes.txt by route. A route without any fails the test, so that its author
+// adds requests that could reveal another tenant's data.
 func probes(t *testing.T, w *tenantsWorld) map[string][]probe {
 	t.Helper()
 	names := map[string]string{
@@ -83,18 +83,18 @@ func probes(t *testing.T, w *tenantsWorld) map[string][]probe {
 	return all
 }
 
-// tenantsWorld is a server with something of each kind of the tenant acme.
+// tenantsWorld is a server with data of each kind for the tenant acme.
 type tenantsWorld struct {
 	*servertest.World
 
 	acme string                                                                      // its token
-	ids  struct{ answer, open, slow, run, hash, alert, incident, token, pub string } // open: an answer that is published; run: that of the slow one
+	ids  struct{ answer, open, slow, run, hash, alert, incident, token, pub string } // open: a published answer; run: the run of the slow answer
 
 	mu    sync.Mutex
-	asked bytes.Buffer // what the upstream was asked
+	asked bytes.Buffer // requests to the upstream
 }
 
-// upstream answers as replay does, but a slow question with what has the canary, and no end.
+// upstream answers like replay, except for a slow question, whose answer contains the canary and does not end.
 func (w *tenantsWorld) upstream() http.Handler {
 	others := replay.New(nil)
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -193,13 +193,13 @@ func newTenantsWorld(t *testing.T) *tenantsWorld {
 	return w
 }
 
-// token makes a token of a tenant that may do all.
+// token creates a token of a tenant with all scopes.
 func (w *tenantsWorld) token(t *testing.T, tenant string) string {
 	t.Helper()
 	return testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Tenant: tenant, Scopes: store.Scopes(), Publish: true}))(t)
 }
 
-// do makes a request with a token; empty: without.
+// do makes a request with a token; empty means without.
 func (w *tenantsWorld) do(ctx context.Context, token, method string, p *probe) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, w.URL+p.path, strings.NewReader(p.body))
 	if err != nil {
@@ -220,7 +220,7 @@ func (w *tenantsWorld) do(ctx context.Context, token, method string, p *probe) (
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// read returns the status, and the header and body as text: of a stream up to what acme's has, or until ctx ends.
+// read returns the status, and the header and body as text. It reads a stream up to acme's text, or until ctx ends.
 func (w *tenantsWorld) read(ctx context.Context, token, method string, p *probe) (status int, text string, err error) {
 	res, err := w.do(ctx, token, method, p)
 	if err != nil {
@@ -241,7 +241,7 @@ func (w *tenantsWorld) read(ctx context.Context, token, method string, p *probe)
 	return res.StatusCode, b.String(), err
 }
 
-// leaked returns what of acme's a response tells: ids count where the request did not name them.
+// leaked returns the data of acme in a response. Ids count unless they were in the request.
 func (w *tenantsWorld) leaked(p *probe, text string) []string {
 	var all []string
 	for _, secret := range []string{canary, w.ids.answer, w.ids.open, w.ids.slow, w.ids.run, w.ids.hash, w.ids.alert, w.ids.incident, w.ids.token} {
@@ -256,8 +256,8 @@ func (w *tenantsWorld) leaked(p *probe, text string) []string {
 	return all
 }
 
-// Nothing that a tenant has is seen, changed or removed by another one, by the operator's own tenant, or by nobody in
-// particular, on any route that the server has, by any method.
+// Data of a tenant cannot be seen, changed or deleted by another tenant, by the operator's own tenant, or without a
+// token, on any route by any method.
 func TestTenantIsolation(t *testing.T) {
 	w := newTenantsWorld(t)
 	all := probes(t, w)
@@ -268,11 +268,11 @@ func TestTenantIsolation(t *testing.T) {
 			key = "GET" + key
 		}
 		if there, ok := routes[key]; ok && there.Access != httpx.Open {
-			continue // the page goes before the list of the API
+			continue // the page takes precedence over the list of the API
 		}
 		routes[key] = rt
 		if _, ok := all[key]; !ok {
-			t.Errorf("%s: nobody says what of a tenant it could show: add it to probes", key)
+			t.Errorf("%s: add requests to probes that could reveal a tenant's data", key)
 		}
 	}
 	for key := range all {
@@ -289,7 +289,7 @@ func TestTenantIsolation(t *testing.T) {
 			rt := routes[key]
 			for i := range list {
 				if who == "the operator" && rt.Tenant == httpx.AnyTenant {
-					continue // who runs ibid manages everybody's tokens
+					continue // the operator manages the tokens of all tenants
 				}
 				w.attack(t, who, token, key, &rt, &list[i])
 			}
@@ -297,11 +297,11 @@ func TestTenantIsolation(t *testing.T) {
 	}
 	w.mu.Lock()
 	if strings.Contains(w.asked.String(), canary) {
-		t.Errorf("an upstream was asked on behalf of others with what is acme's: %s", w.asked.String())
+		t.Errorf("an upstream got data of acme from a request of others: %s", w.asked.String())
 	}
 	w.mu.Unlock()
 
-	// All of it is still there, and was there to be found.
+	// Everything still exists, and could have been found.
 	for _, last := range []bool{false, true} {
 		for key, list := range all {
 			for i := range list {
@@ -313,7 +313,7 @@ func TestTenantIsolation(t *testing.T) {
 	}
 }
 
-// attack makes one request for what is acme's, by all methods, as somebody else.
+// attack makes one request for acme's data, by all methods, as someone else.
 func (w *tenantsWorld) attack(t *testing.T, who, token, key string, rt *httpx.Route, p *probe) {
 	t.Helper()
 	of, _, _ := strings.Cut(key, " ")
@@ -321,7 +321,7 @@ func (w *tenantsWorld) attack(t *testing.T, who, token, key string, rt *httpx.Ro
 		ctx, cancel := context.WithCancel(t.Context())
 		timer := time.AfterFunc(time.Minute, cancel)
 		if p.until != "" {
-			timer.Reset(300 * time.Millisecond) // one that tells nothing does not end by itself
+			timer.Reset(300 * time.Millisecond) // a stream without data does not end by itself
 		}
 		status, text, err := w.read(ctx, token, method, p)
 		timer.Stop()
@@ -330,7 +330,7 @@ func (w *tenantsWorld) attack(t *testing.T, who, token, key string, rt *httpx.Ro
 			t.Errorf("%s: %s %s: %v", who, method, p.path, err)
 		}
 		if p.until != "" && strings.Contains(text, p.until) {
-			t.Errorf("%s: %s %s follows what is acme's", who, method, p.path)
+			t.Errorf("%s: %s %s streams acme's data", who, method, p.path)
 		}
 		if leaked := w.leaked(p, text); leaked != nil {
 			t.Errorf("%s: %s %s tells %q:\n%.2000s", who, method, p.path, leaked, text)
@@ -355,6 +355,6 @@ func (w *tenantsWorld) own(t *testing.T, key string, p *probe) {
 		t.Errorf("acme: %s %s: %d, want %d, %v:\n%.2000s", method, p.path, status, p.own, err, text)
 	}
 	if p.tells && !strings.Contains(text, canary) {
-		t.Errorf("acme: %s %s does not tell what it should, and the test shows nothing of it: %d\n%.2000s", method, p.path, status, text)
+		t.Errorf("acme: %s %s does not return acme's data, so the test proves nothing: %d\n%.2000s", method, p.path, status, text)
 	}
 }

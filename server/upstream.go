@@ -18,19 +18,19 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// Upstream is a provider as clients reach it: its name is the first segment of the paths that lead to it.
+// Upstream is a provider as clients reach it: its name is the first segment of the paths to it.
 type Upstream struct {
-	URL      URL    `yaml:"url"`      // empty: where everybody reaches the provider
-	Provider string `yaml:"provider"` // empty: it is recognised from its responses
-	// KeyEnv is the environment variable with the key of the calls that ibid itself makes; empty: the usual one of the
-	// provider, where that may be.
+	URL      URL    `yaml:"url"`      // empty means the provider's well-known address
+	Provider string `yaml:"provider"` // empty means that it is detected from responses
+	// KeyEnv is the environment variable with the key for ibid's own calls; empty means the provider's usual one, if
+	// that is allowed.
 	KeyEnv    string              `yaml:"key_env"`
-	Retention *Age                `yaml:"retention"` // of the provider's answers; nil: nothing is said here
-	Backfill  oneOrMore[Backfill] `yaml:"backfill"`  // second calls for answers that came without citations
-	Policies  *Policies           `yaml:"policies"`  // nil: none
+	Retention *Age                `yaml:"retention"` // of the provider's answers; nil if not set here
+	Backfill  oneOrMore[Backfill] `yaml:"backfill"`  // second calls for answers without citations
+	Policies  *Policies           `yaml:"policies"`  // nil for none
 }
 
-// Backfill says how an upstream is asked again for an answer that came without citations: see [watch.Rule].
+// Backfill configures a second call for an answer without citations: see [watch.Rule].
 type Backfill struct {
 	Route    string       `yaml:"route"`
 	Provider string       `yaml:"provider"`
@@ -76,10 +76,10 @@ func (m *ChatModel) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// chatOff is the word for nobody who can be asked.
+// chatOff disables chat.
 const chatOff = "off"
 
-// upstreamProvider returns the provider of an upstream: the one that was named, else the known one of its name.
+// upstreamProvider returns the provider of an upstream: the configured one, else the known one of that name.
 func upstreamProvider(name, provider string) string {
 	if _, known := call.FindProvider(name); known && provider == "" {
 		return name
@@ -87,8 +87,8 @@ func upstreamProvider(name, provider string) string {
 	return provider
 }
 
-// resolveUpstreams adds the upstreams of flags, which win over the file, and the providers whose address everybody
-// knows.
+// resolveUpstreams adds the upstreams of flags, which take precedence over the file, and the providers with a
+// well-known address.
 func (c *Config) resolveUpstreams() error {
 	for _, name := range slices.Sorted(maps.Keys(c.flagged)) {
 		flag, known := c.flagged[name], c.Upstreams[name]
@@ -98,8 +98,8 @@ func (c *Config) resolveUpstreams() error {
 		}
 		if known.Retention != nil && flag.Provider != "" && flag.Provider != known.Provider {
 			return Usagef(
-				"say the same provider, or leave it out of the flag",
-				"upstream %s is of provider %s by the flag, and of %s in %s, which says its retention",
+				"use the same provider, or leave it out of the flag",
+				"upstream %s has provider %s in the flag, but %s in %s, which sets its retention",
 				name, flag.Provider, known.Provider, c.File,
 			)
 		}
@@ -122,7 +122,7 @@ func (c *Config) resolveUpstreams() error {
 	return nil
 }
 
-// upstreamNames returns the names of the upstreams in the order of the documentation, others behind them.
+// upstreamNames returns the names of the upstreams in the order of the documentation, followed by others.
 func (c *Config) upstreamNames() []string {
 	var names []string
 	for _, p := range call.Providers() {
@@ -138,7 +138,7 @@ func (c *Config) upstreamNames() []string {
 	return names
 }
 
-// upstreams returns the upstreams in the order of their names.
+// upstreams returns the upstreams ordered by name.
 func (c *Config) upstreams() []gateway.Upstream {
 	list := make([]gateway.Upstream, 0, len(c.Upstreams))
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
@@ -150,7 +150,7 @@ func (c *Config) upstreams() []gateway.Upstream {
 	return list
 }
 
-// backfillRules returns the rules for second calls, in the order of the upstreams' names.
+// backfillRules returns the rules for second calls, ordered by upstream.
 func (c *Config) backfillRules(env Env) []watch.Rule {
 	var rules []watch.Rule
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
@@ -166,7 +166,7 @@ func (c *Config) backfillRules(env Env) []watch.Rule {
 				Timeout:  time.Duration(b.Timeout),
 			}
 			askedName, asked := name, u
-			if rule.Provider != u.Provider { // it is asked at its own upstream, else where everybody asks it
+			if rule.Provider != u.Provider { // at its own upstream, else at its well-known address
 				askedName, asked = rule.Provider, &Upstream{}
 				if other := c.Upstreams[rule.Provider]; other != nil {
 					asked, rule.URL = other, other.URL.parse()
@@ -180,10 +180,9 @@ func (c *Config) backfillRules(env Env) []watch.Rule {
 	return rules
 }
 
-// keyVariables returns the environment variables that hold the key of calls which ibid itself makes to an upstream: the
-// one that was said, else the usual ones of its provider. Those count only where the upstream has the provider's name,
-// so that it was put there in its place, or the provider's own address: a stranger that speaks the provider's format
-// must not get its keys.
+// keyVariables returns the environment variables with the key for ibid's own calls to an upstream: the configured one,
+// else the provider's usual ones. The latter apply only if the upstream has the provider's name, and so replaces it, or
+// the provider's own address: a third party that speaks the provider's format must not get its keys.
 func keyVariables(said, name string, address *url.URL, provider string) []string {
 	if said != "" {
 		return []string{said}
@@ -196,7 +195,7 @@ func keyVariables(said, name string, address *url.URL, provider string) []string
 	return p.KeyEnv
 }
 
-// checkChat finds models that cannot be asked.
+// checkChat checks that the models can be asked.
 func (c *Config) checkChat() error {
 	for _, m := range c.Chat {
 		if m.Upstream == chatOff && len(c.Chat) == 1 {
@@ -208,23 +207,23 @@ func (c *Config) checkChat() error {
 		}
 		if !canAsk(u.Provider) {
 			return Usagef(
-				"it can for gemini, openai, xai, cohere, anthropic, perplexity, openrouter and mistral",
-				"chat: ibid cannot write requests for the provider %q of %s", u.Provider, m.Upstream,
+				"supported are gemini, openai, xai, cohere, anthropic, perplexity, openrouter and mistral",
+				"chat: ibid cannot make requests to the provider %q of %s", u.Provider, m.Upstream,
 			)
 		}
 	}
 	return nil
 }
 
-// canAsk reports whether requests of a provider can be written.
+// canAsk reports whether ibid can make requests to a provider.
 func canAsk(provider string) bool {
 	probe := call.Chat{Model: "m", Messages: []call.Message{{Role: call.RoleUser, Text: "?"}}}
 	_, err := call.BuildRequest(provider, &probe)
 	return err == nil
 }
 
-// chatProviders returns whom chat asks. Unless somebody was named, it is every upstream whose requests can be written:
-// those with a key first, then providers in the order of the documentation, then others by name.
+// chatProviders returns the providers for chat. The default is every upstream that ibid can make requests to: those
+// with a key first, then in the order of the documentation, then by name.
 func (c *Config) chatProviders(env Env) []chat.Provider {
 	list := c.Chat
 	if len(list) == 1 && list[0].Upstream == chatOff {
@@ -257,21 +256,21 @@ func (c *Config) chatProviders(env Env) []chat.Provider {
 	return all
 }
 
-// AllStrategies returns the strategies that there are: the built-in ones and the file's.
+// AllStrategies returns all strategies: the built-in ones and those of the file.
 func (c *Config) AllStrategies() []experiment.Strategy {
 	return append(experiment.Builtin(), c.Strategies...)
 }
 
-// StrategyHint says where strategies can be added.
-const StrategyHint = "a strategy of your own stands under strategies in the file of --config"
+// StrategyHint is the hint for an unknown strategy.
+const StrategyHint = "define your own under strategies in the file of --config"
 
-// chooseStrategy returns which strategy attributes the answers of a run; nil: none does.
+// chooseStrategy returns the function that chooses the strategy of a run; nil if there is none.
 func (c *Config) chooseStrategy() (func(run string) *experiment.Strategy, error) {
 	list := c.AllStrategies()
 	switch {
 	case c.Experiment.Name != "" && c.Attribute != "":
 		return nil, Usagef(
-			"an experiment names both of its strategies", "--attribute and --experiment contradict each other",
+			"an experiment already names both of its strategies", "--attribute and --experiment contradict each other",
 		)
 	case c.Experiment.Name != "":
 		split := &experiment.Split{Name: c.Experiment.Name, Share: c.Experiment.Share}
@@ -293,16 +292,16 @@ func (c *Config) chooseStrategy() (func(run string) *experiment.Strategy, error)
 		}
 		return func(string) *experiment.Strategy { return &s }, nil
 	}
-	return nil, nil //nolint:nilnil // no strategy is no error
+	return nil, nil //nolint:nilnil // no strategy is not an error
 }
 
-// checkStrategies finds strategies whose checker is not there.
+// checkStrategies checks that the checkers of strategies exist.
 func (c *Config) checkStrategies() error {
 	for i := range c.Strategies {
 		s := &c.Strategies[i]
 		if s.Checker != experiment.CheckerLexical && c.Checkers[s.Checker] == nil {
 			return Usagef(
-				experiment.CheckerLexical+" is always there; others stand under checkers in the file of --config",
+				experiment.CheckerLexical+" is built in; define others under checkers in the file of --config",
 				"strategy %s: there is no checker %q", s.ID(), s.Checker,
 			)
 		}
@@ -310,7 +309,7 @@ func (c *Config) checkStrategies() error {
 	return nil
 }
 
-// chosenStrategies returns the strategies that answers are attributed by: none, one, or the two of an experiment.
+// chosenStrategies returns the strategies in use: none, one, or the two of an experiment.
 func (c *Config) chosenStrategies() []experiment.Strategy {
 	var chosen []experiment.Strategy
 	for _, name := range []string{c.Attribute, c.Experiment.A, c.Experiment.B} {

@@ -16,24 +16,24 @@ import (
 	"github.com/ibidhq/ibid/gateway"
 )
 
-// The types of this file are values of settings. All of them are written as text: as flags by the methods of
-// pflag.Value, and in the file as the same text, by UnmarshalYAML.
+// The types of this file are values of settings. All of them are written as text: in flags by the methods of
+// pflag.Value, and identically in the file by UnmarshalYAML.
 
-// Choice is the flag of a setting that is one of a few words.
+// Choice is the flag of a setting with a few possible words.
 type Choice struct {
 	value *string
 	words []string
 	kind  string
 }
 
-// OneOf returns the flag of a setting that is one of words. The help calls its value kind. The setting keeps the value
-// that it has, which is the default.
+// OneOf returns the flag of a setting that is one of words. kind is the name of its value in help texts. The current
+// value of the setting is the default.
 func OneOf(value *string, kind string, words ...string) *Choice { return &Choice{value, words, kind} }
 
-// Words returns what can be chosen.
+// Words returns the possible words.
 func (c *Choice) Words() []string { return c.words }
 
-// String returns what was chosen.
+// String returns the chosen word.
 func (c *Choice) String() string {
 	if c.value == nil { // pflag compares with the zero value
 		return ""
@@ -41,7 +41,7 @@ func (c *Choice) String() string {
 	return *c.value
 }
 
-// Type returns what the help calls the value.
+// Type returns the name of the value in help texts.
 func (c *Choice) Type() string { return c.kind }
 
 // Set chooses a word.
@@ -60,7 +60,7 @@ type Words []string
 // String returns the words.
 func (l *Words) String() string { return strings.Join(*l, " ") }
 
-// Type returns what the help calls the value.
+// Type returns the name of the value in help texts.
 func (l *Words) Type() string { return "words" }
 
 // Set adds words.
@@ -81,17 +81,17 @@ func (l *Networks) String() string {
 	return strings.Join(words, " ")
 }
 
-// Type returns what the help calls the value.
+// Type returns the name of the value in help texts.
 func (l *Networks) Type() string { return "CIDR" }
 
-// Set adds networks. An address alone is a network of one.
+// Set adds networks. A single address is a network of one.
 func (l *Networks) Set(text string) error {
 	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
 		p, err := netip.ParsePrefix(one)
 		if err != nil {
 			address, err := netip.ParseAddr(one)
 			if err != nil {
-				return fmt.Errorf("%q is no network, such as 10.0.0.0/8", one)
+				return fmt.Errorf("%q is not a network, such as 10.0.0.0/8", one)
 			}
 			p = netip.PrefixFrom(address, address.BitLen())
 		}
@@ -102,12 +102,12 @@ func (l *Networks) Set(text string) error {
 
 const day = 24 * time.Hour
 
-// maxAge is what a time.Duration can hold, in whole years.
+// maxAge is the largest whole number of years in a time.Duration.
 const maxAge = 290 * 365 * day
 
-var errAge = errors.New("must be a time such as 720h, 30d or forever")
+var errAge = errors.New("must be a duration such as 720h, 30d or forever")
 
-// Age is how old something may get: one of Go's durations, or days such as 30d. Zero is written "forever".
+// Age is a maximum age: a Go duration, or days such as 30d. Zero is written "forever".
 type Age time.Duration
 
 // String returns the time in the largest unit that makes it whole.
@@ -124,7 +124,7 @@ func (a *Age) String() string {
 	}
 }
 
-// Type returns what the help calls the value.
+// Type returns the name of the value in help texts.
 func (a *Age) Type() string { return "time" }
 
 // Set reads a time.
@@ -152,10 +152,10 @@ func (a *Age) Set(text string) error {
 // UnmarshalYAML reads a time from a file.
 func (a *Age) UnmarshalYAML(node ast.Node) error { return setFromNode(node, a.Set) }
 
-// Ages says a time for each of several names. As a flag it is written NAME=TIME,NAME=TIME.
+// Ages maps names to ages. As a flag it is written NAME=TIME,NAME=TIME.
 type Ages map[string]Age
 
-// String returns the times in the order of their names.
+// String returns the ages ordered by name.
 func (m Ages) String() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -165,7 +165,7 @@ func (m Ages) String() string {
 	return strings.Join(all, ",")
 }
 
-// Type returns what the help calls the value.
+// Type returns the name of the value in help texts.
 func (m Ages) Type() string { return "NAME=TIME" }
 
 // Set adds names, separated by commas.
@@ -184,10 +184,10 @@ func (m Ages) Set(text string) error {
 	return nil
 }
 
-// Split is an experiment: each run is attributed by one of two strategies. The zero value is none.
+// Split is an experiment, which attributes each run by one of two strategies. The zero value means none.
 type Split struct {
 	Name, A, B string
-	Share      float64 // of the runs that B gets, from 0 to 1
+	Share      float64 // the share of runs that get B, from 0 to 1
 }
 
 // String returns the experiment as a flag.
@@ -198,7 +198,7 @@ func (s *Split) String() string {
 	return fmt.Sprintf("%s=%s,%s,%v", s.Name, s.A, s.B, s.Share)
 }
 
-// Type returns what the help calls the value.
+// Type returns the name of the value in help texts.
 func (s *Split) Type() string { return "NAME=A,B[,SHARE]" }
 
 // Set reads an experiment.
@@ -212,7 +212,7 @@ func (s *Split) Set(text string) error {
 	if len(sides) == 3 {
 		var err error
 		if share, err = strconv.ParseFloat(sides[2], 64); err != nil || !(share >= 0 && share <= 1) {
-			return fmt.Errorf("the share of the second strategy is from 0 to 1, not %q", sides[2])
+			return fmt.Errorf("the share of the second strategy must be from 0 to 1, not %q", sides[2])
 		}
 	}
 	*s = Split{name, sides[0], sides[1], share}
@@ -229,7 +229,7 @@ func (u *URL) Set(text string) error {
 		return err
 	}
 	if parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return errors.New("must have no user, query or fragment: the keys are the clients'")
+		return errors.New("must have no user, query or fragment: clients send their own keys")
 	}
 	*u = URL(text)
 	return nil
@@ -238,7 +238,7 @@ func (u *URL) Set(text string) error {
 // UnmarshalYAML reads an address from a file.
 func (u *URL) UnmarshalYAML(node ast.Node) error { return setFromNode(node, u.Set) }
 
-// parse returns the address as a URL; nil if there is none. Those that were set can be parsed.
+// parse returns the address as a URL, or nil if there is none. Set has checked it.
 func (u *URL) parse() *url.URL {
 	if *u == "" {
 		return nil
@@ -279,7 +279,7 @@ func (f upstreamFlag) Set(text string) error {
 	return nil
 }
 
-// checkUpstreamName says why a name cannot be an upstream's.
+// checkUpstreamName returns an error if a name cannot be that of an upstream.
 func checkUpstreamName(name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -290,11 +290,11 @@ func checkUpstreamName(name string) error {
 	return nil
 }
 
-// checkName says why something cannot be called so.
+// checkName returns an error if a name is invalid.
 func checkName(name string) error {
 	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' }
 	if name == "" || strings.ContainsFunc(name, bad) {
-		return fmt.Errorf("%q cannot be a name: it has lower-case letters, digits, - and _", name)
+		return fmt.Errorf("%q is not a valid name: use lower-case letters, digits, - and _", name)
 	}
 	return nil
 }
@@ -329,7 +329,7 @@ func (f chatFlag) Set(text string) error {
 	return nil
 }
 
-// ParseWebURL parses a URL of the web. The error does not repeat the text, which may hold a secret.
+// ParseWebURL parses an http or https URL. The error does not repeat the text, which may contain a secret.
 func ParseWebURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -338,7 +338,7 @@ func ParseWebURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// Redacted returns an address, or several separated by commas, without what may be secret in them: user, query and
+// Redacted returns an address, or several separated by commas, without parts that may be secret: user, query and
 // fragment.
 func Redacted(address string) string {
 	if !strings.Contains(address, "://") {

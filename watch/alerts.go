@@ -26,48 +26,48 @@ import (
 )
 
 const (
-	// alertsEvery is how often the store is asked for alerts that webhooks were not told yet, and lookEvery how often
-	// the keys and the database are looked at.
+	// alertsEvery is how often the store is asked for alerts to deliver to webhooks, lookEvery how often the keys and
+	// the database are checked.
 	alertsEvery = time.Second
 	lookEvery   = 5 * time.Second
-	// awayFor is how long the database must take no answers until that is an alert.
+	// awayFor is how long the database must refuse answers before that is an alert.
 	awayFor = 10 * time.Second
 	// alertBatch is how many alerts are handed to the webhooks at a time.
 	alertBatch = 100
-	// maxPendingAlerts is how many alerts wait in memory for the database. One more is dropped, and logged.
+	// maxPendingAlerts is how many alerts wait in memory for the database. Any more are dropped and logged.
 	maxPendingAlerts = 1000
-	// deliveriesAtOnce is how many deliveries are made to a webhook at a time, deliveryLease for how long no other node
-	// tries one.
+	// deliveriesAtOnce is how many deliveries to a webhook run at a time, deliveryLease how long no other node tries
+	// one.
 	deliveriesAtOnce = 4
 	deliveryLease    = time.Minute
 )
 
-// webhookPauses are the pauses after the failures of a delivery, a tenth more or less: some two days in all. After one
-// more failure it is given up.
+// webhookPauses are the pauses after failed deliveries, give or take a tenth: about two days in all. After one more
+// failure the delivery is given up.
 var webhookPauses = []time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour,
 	4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 20 * time.Hour,
 }
 
-// AlertsOptions are the options of [NewAlerts]. Store is needed.
+// AlertsOptions are the options of [NewAlerts]. Store is required.
 type AlertsOptions struct {
 	Store    *store.Store
 	Webhooks []Webhook
-	// Client calls the webhooks; needed where there are any. One of snapshot.Fetcher.Client goes to public addresses
-	// only, and to those that are allowed.
+	// Client calls the webhooks and is required if there are any. One returned by snapshot.Fetcher.Client only connects
+	// to public and explicitly allowed addresses.
 	Client *http.Client
-	// Keys returns our signing keys, with those that were revoked; nil: there are none.
+	// Keys returns our signing keys, including revoked ones; nil means there are none.
 	Keys func() []keyring.Key
-	// Away says why the database takes no answers now; a nil error: it does. Nil: nobody asks.
+	// Away returns why the database refuses answers at the moment, or nil. If the function is nil, this is not checked.
 	Away    func(context.Context) error
-	Origin  string                // of the links that webhooks get: https://ibid.example; empty: links are paths
-	Logger  *slog.Logger          // nil: nothing is logged
-	Metrics prometheus.Registerer // nil: nobody counts
+	Origin  string                // of the links sent to webhooks: https://ibid.example; if empty, links are paths
+	Logger  *slog.Logger          // nil disables logging
+	Metrics prometheus.Registerer // nil disables metrics
 }
 
-// Alerts tells of what somebody should look at: it stores the alerts that others [Alerts.Add], makes those of revoked
-// keys and of a database that is away, and delivers all of them to the webhooks, each at least once. Nothing is said
-// of their order. Several nodes share the work.
+// Alerts reports what needs attention: it stores the alerts passed to [Alerts.Add], creates those about revoked keys
+// and an unavailable database, and delivers all of them to the webhooks, each at least once, in no particular order.
+// Several nodes can share the work.
 type Alerts struct {
 	options  AlertsOptions
 	log      *slog.Logger
@@ -83,18 +83,18 @@ type Alerts struct {
 	mu      sync.Mutex
 	waiting []store.Alert // for the database
 
-	// What only Run looks at.
-	told    map[string]map[string]bool // webhooks by the id of an outage's alert that they got
-	revoked map[string]bool            // keys that were told of
-	since   time.Time                  // when the database was first found away; zero: it is not
-	outage  *outage                    // that the webhooks are being told of; nil: none
+	// The following are used only by Run.
+	told    map[string]map[string]bool // webhooks that already got an outage's alert, by its id
+	revoked map[string]bool            // keys already reported
+	since   time.Time                  // when the database was first found unavailable; zero while it is available
+	outage  *outage                    // the outage being reported; nil if there is none
 }
 
-// outage is an alert that webhooks are told of from memory, because the database is away.
+// outage is an alert delivered from memory because the database is unavailable.
 type outage struct {
 	alert    store.Alert
-	attempts map[string]int       // that failed, by webhook
-	next     map[string]time.Time // when to try again
+	attempts map[string]int       // failed attempts by webhook
+	next     map[string]time.Time // when to retry, by webhook
 	stored   bool                 // the store has its deliveries
 }
 
@@ -113,7 +113,7 @@ func NewAlerts(o *AlertsOptions) (_ *Alerts, err error) {
 		wake: make(chan struct{}, 1), told: map[string]map[string]bool{}, revoked: map[string]bool{}, now: time.Now,
 		pauses: webhookPauses,
 	}
-	if a.made, err = newCounter(o.Metrics, "ibid_alerts_total", "Alerts, by what they are about.", "kind"); err != nil {
+	if a.made, err = newCounter(o.Metrics, "ibid_alerts_total", "Alerts by kind.", "kind"); err != nil {
 		return nil, err
 	}
 	for _, kind := range store.AlertKinds() {
@@ -121,13 +121,13 @@ func NewAlerts(o *AlertsOptions) (_ *Alerts, err error) {
 	}
 	if a.sent, err = newCounter(
 		o.Metrics, "ibid_webhook_deliveries_total",
-		"Tries to deliver an alert, by what came of them: delivered, failed (it is tried again), given-up or dropped.",
+		"Attempts to deliver an alert by result: delivered, failed (to be retried), given-up or dropped.",
 		"webhook", "result",
 	); err != nil {
 		return nil, err
 	}
 	a.pending = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ibid_webhook_pending", Help: "Alerts that wait for a webhook.",
+		Name: "ibid_webhook_pending", Help: "Alerts waiting for a webhook.",
 	}, []string{"webhook"})
 	if o.Metrics != nil {
 		if err := o.Metrics.Register(a.pending); err != nil {
@@ -137,7 +137,7 @@ func NewAlerts(o *AlertsOptions) (_ *Alerts, err error) {
 	for i := range o.Webhooks {
 		h := &a.options.Webhooks[i]
 		if h.Name == "" || h.URL == "" || len(h.Secret) < MinWebhookSecret || a.webhooks[h.Name] != nil {
-			return nil, fmt.Errorf("webhook %q has no name, URL or secret, or is there twice", h.Name)
+			return nil, fmt.Errorf("webhook %q has no name, URL or secret, or is a duplicate", h.Name)
 		}
 		a.webhooks[h.Name] = h
 		a.names = append(a.names, h.Name)
@@ -149,8 +149,8 @@ func NewAlerts(o *AlertsOptions) (_ *Alerts, err error) {
 	return a, nil
 }
 
-// Add stores an alert soon. It never blocks. While the database is away up to 1,000 wait in memory; what
-// is more is dropped.
+// Add queues an alert for storage. It never blocks. While the database is unavailable, up to 1,000 alerts wait in
+// memory; any more are dropped.
 func (a *Alerts) Add(alert *store.Alert) {
 	one := *alert
 	one.Fill()
@@ -161,7 +161,7 @@ func (a *Alerts) Add(alert *store.Alert) {
 	}
 	a.mu.Unlock()
 	if full {
-		a.log.Warn("an alert is dropped: too many wait for the database", slog.String("kind", string(one.Kind)))
+		a.log.Warn("an alert was dropped: too many are waiting for the database", slog.String("kind", string(one.Kind)))
 		return
 	}
 	select {
@@ -170,11 +170,11 @@ func (a *Alerts) Add(alert *store.Alert) {
 	}
 }
 
-// Run works until ctx ends; then it returns nil.
+// Run runs until ctx ends and returns nil.
 func (a *Alerts) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
-	for _, name := range a.names { // each on its own, so that one that does not answer keeps no other waiting
+	for _, name := range a.names { // independently, so that a webhook that hangs does not delay the others
 		all.Go(func() {
 			(&poll[store.Delivery]{
 				every: alertsEvery, atOnce: deliveriesAtOnce, do: a.deliver, log: a.log, what: "deliveries",
@@ -204,7 +204,7 @@ func (a *Alerts) Run(ctx context.Context) error {
 	return nil
 }
 
-// keep stores the alerts that wait for the database, and hands those that are stored to the webhooks.
+// keep stores the waiting alerts, and hands stored ones to the webhooks.
 func (a *Alerts) keep(ctx context.Context) {
 	a.mu.Lock()
 	list := slices.Clone(a.waiting)
@@ -239,7 +239,7 @@ func (a *Alerts) keep(ctx context.Context) {
 			}
 		}
 		for _, name := range dropped {
-			a.log.WarnContext(ctx, "an alert is not delivered: too many wait", slog.String("webhook", name))
+			a.log.WarnContext(ctx, "an alert will not be delivered: too many are waiting", slog.String("webhook", name))
 			a.sent.WithLabelValues(name, "dropped").Inc()
 		}
 		if len(relayed) < alertBatch {
@@ -248,7 +248,7 @@ func (a *Alerts) keep(ctx context.Context) {
 	}
 }
 
-// route returns the names of the webhooks that an alert goes to, without those that were told of it already.
+// route returns the names of the webhooks for an alert, without those that already got it.
 func (a *Alerts) route(alert *store.Alert) []string {
 	var names []string
 	for _, name := range a.names {
@@ -262,10 +262,9 @@ func (a *Alerts) route(alert *store.Alert) []string {
 	return names
 }
 
-// look finds out what nobody else tells: that keys were revoked, and that the database is away. It also counts what is
-// pending.
+// look checks for revoked keys and an unavailable database, which nothing else reports, and counts pending deliveries.
 func (a *Alerts) look(ctx context.Context) {
-	if a.options.Keys != nil { // one that was revoked is told of as long as alerts are kept
+	if a.options.Keys != nil { // a revoked key is reported as long as alerts are kept
 		for _, k := range a.options.Keys() {
 			if k.RevokedAt.IsZero() || a.revoked[k.ID] || a.now().Sub(k.RevokedAt) > store.AlertsKept {
 				continue
@@ -291,14 +290,15 @@ func (a *Alerts) look(ctx context.Context) {
 	defer cancel()
 	pending, err := a.options.Store.PendingDeliveries(work)
 	if err != nil {
-		return // what is known stays
+		return // keep the last values
 	}
 	for _, name := range a.names {
 		a.pending.WithLabelValues(name).Set(float64(pending[name]))
 	}
 }
 
-// lookAtStore tells that the database takes no answers, once for each time. The webhooks are told at once, from memory.
+// lookAtStore reports that the database refuses answers, once for each outage. Webhooks are notified at once, from
+// memory.
 func (a *Alerts) lookAtStore(ctx context.Context) {
 	work, cancel := context.WithTimeout(ctx, lookEvery)
 	err := a.options.Away(work)
@@ -330,7 +330,7 @@ func (a *Alerts) lookAtStore(ctx context.Context) {
 	}
 }
 
-// tellOutage tells the webhooks that were not told yet, those whose turn it is.
+// tellOutage notifies the webhooks that are due and have not got the alert.
 func (a *Alerts) tellOutage(ctx context.Context, o *outage) {
 	for _, name := range a.route(&o.alert) {
 		if o.attempts[name] > len(a.pauses) || a.now().Before(o.next[name]) {
@@ -350,7 +350,7 @@ func (a *Alerts) tellOutage(ctx context.Context, o *outage) {
 	}
 }
 
-// deliver makes one try of a delivery, and notes what came of it.
+// deliver attempts a delivery and records the result.
 func (a *Alerts) deliver(ctx context.Context, d *store.Delivery) {
 	h := a.webhooks[d.Webhook]
 	if h == nil {
@@ -361,7 +361,7 @@ func (a *Alerts) deliver(ctx context.Context, d *store.Delivery) {
 	})
 	next := time.Time{}
 	switch {
-	case ctx.Err() != nil && err != nil: // it was interrupted: the next start tries it when the lease is over
+	case ctx.Err() != nil && err != nil: // interrupted: the next start retries it after the lease
 		return
 	case err != nil && !isOver(err) && d.Attempts < len(a.pauses):
 		next = a.options.Store.Now().Add(a.pauseAfter(d.Attempts))
@@ -369,17 +369,17 @@ func (a *Alerts) deliver(ctx context.Context, d *store.Delivery) {
 	a.count(ctx, h.Name, d.Attempts, err)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endFor)
 	defer cancel()
-	if err := a.options.Store.EndDelivery(end, d, next); err != nil { // it comes again when the lease is over
-		a.log.WarnContext(ctx, "what came of a delivery could not be kept", slog.Any("error", err))
+	if err := a.options.Store.EndDelivery(end, d, next); err != nil { // it is retried after the lease
+		a.log.WarnContext(ctx, "the result of a delivery could not be stored", slog.Any("error", err))
 	}
 }
 
-// pauseAfter returns how long to wait after a failure, before which so many were.
+// pauseAfter returns the pause after a failure that follows the given number of earlier ones.
 func (a *Alerts) pauseAfter(attempts int) time.Duration {
 	return jittered(a.pauses[min(attempts, len(a.pauses)-1)])
 }
 
-// count counts and logs what came of a try, before which so many failed.
+// count counts and logs the result of an attempt that follows the given number of failed ones.
 func (a *Alerts) count(ctx context.Context, webhook string, attempts int, err error) {
 	if err == nil {
 		a.sent.WithLabelValues(webhook, "delivered").Inc()
@@ -397,26 +397,25 @@ func (a *Alerts) count(ctx context.Context, webhook string, attempts int, err er
 }
 
 const (
-	// MinWebhookSecret is how many bytes the secret of a webhook has at least.
+	// MinWebhookSecret is the minimum length of a webhook's secret in bytes.
 	MinWebhookSecret = 24
-	// secretPrefix begins a secret of a webhook that is written in base64.
+	// secretPrefix marks a webhook secret encoded as base64.
 	secretPrefix = "whsec_"
-	// deliverFor is how long a delivery may take.
+	// deliverFor bounds one delivery.
 	deliverFor = 15 * time.Second
 )
 
-// Webhook is an endpoint that is told of alerts, by the conventions of Standard Webhooks: a POST whose body is the
-// alert as JSON, with the headers webhook-id (the alert's id), webhook-timestamp and webhook-signature (v1,
-// HMAC-SHA256).
+// Webhook is an endpoint that receives alerts as specified by Standard Webhooks: a POST whose body is the alert as
+// JSON, with the headers webhook-id (the alert's id), webhook-timestamp and webhook-signature (v1, HMAC-SHA256).
 type Webhook struct {
 	Name   string
 	URL    string
-	Secret []byte            // what signs; see [ReadWebhookSecret]
-	Kinds  []store.AlertKind // that it is told of; empty: all
-	Tenant string            // whose alerts it is told of; empty: everybody's
+	Secret []byte            // signs the messages; see [ReadWebhookSecret]
+	Kinds  []store.AlertKind // the kinds it receives; empty means all
+	Tenant string            // the tenant whose alerts it receives; empty means all
 }
 
-// ReadWebhookSecret returns the bytes of a secret as it is configured: whsec_ and base64, or the text itself. It needs
+// ReadWebhookSecret returns the bytes of a configured secret: whsec_ and base64, or plain text. It must have
 // [MinWebhookSecret] bytes.
 func ReadWebhookSecret(text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
@@ -428,23 +427,23 @@ func ReadWebhookSecret(text string) ([]byte, error) {
 		}
 	}
 	if len(secret) < MinWebhookSecret {
-		return nil, fmt.Errorf("it has %d bytes and needs %d", len(secret), MinWebhookSecret)
+		return nil, fmt.Errorf("it has %d bytes, but needs %d", len(secret), MinWebhookSecret)
 	}
 	return secret, nil
 }
 
-// statusError is that a webhook answered with another status than 2xx.
+// statusError is the status of a webhook's response if it is not 2xx.
 type statusError int
 
-func (e statusError) Error() string { return "it answered " + strconv.Itoa(int(e)) }
+func (e statusError) Error() string { return "it responded with status " + strconv.Itoa(int(e)) }
 
-// isOver reports whether trying again is in vain: the endpoint says that it is gone.
+// isOver reports whether retrying is pointless because the endpoint is gone.
 func isOver(err error) bool {
 	status, ok := errors.AsType[statusError](err)
 	return ok && status == http.StatusGone
 }
 
-// deliveryReason says why a delivery failed without the webhook's address, which may be a secret.
+// deliveryReason describes why a delivery failed, without the webhook's address, which may be a secret.
 func deliveryReason(err error) string {
 	if f, ok := errors.AsType[*snapshot.FetchError](err); ok {
 		return strings.TrimSpace(string(f.Kind) + " " + f.Reason)
@@ -453,12 +452,12 @@ func deliveryReason(err error) string {
 		return status.Error()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "it did not answer in time"
+		return "it did not respond in time"
 	}
 	return "the request failed"
 }
 
-// send sends an alert to a webhook. The error is a [statusError], or the client's.
+// send sends an alert to a webhook. The error is a [statusError], or that of the client.
 func (a *Alerts) send(ctx context.Context, h *Webhook, alert *store.Alert) error {
 	shown := *alert
 	if a.options.Origin != "" {
@@ -483,14 +482,14 @@ func (a *Alerts) send(ctx context.Context, h *Webhook, alert *store.Alert) error
 	if err != nil {
 		return err
 	}
-	_ = res.Body.Close() // what it says is not looked at
+	_ = res.Body.Close() // the body is ignored
 	if res.StatusCode/100 != 2 {
 		return statusError(res.StatusCode)
 	}
 	return nil
 }
 
-// signWebhook returns the signature of a message, by version 1 of Standard Webhooks.
+// signWebhook signs a message by version 1 of Standard Webhooks.
 func signWebhook(secret []byte, id, at string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	fmt.Fprintf(mac, "%s.%s.%s", id, at, body)

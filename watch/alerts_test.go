@@ -27,7 +27,7 @@ import (
 
 const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// receiver takes webhooks, and answers by its path: /fail with 500 as long as it is told to, /gone with 410, else with 204.
+// receiver accepts webhooks and responds by path: /fail with 500 as long as told to, /gone with 410, others with 204.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -70,7 +70,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// got returns what came of the alerts that arrived at a path, sorted, and how often it was tried.
+// got returns the subjects of the alerts received at a path, sorted, and the number of attempts.
 func (r *receiver) got(path string) (subjects []string, tries int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +87,7 @@ func (r *receiver) heal() {
 	r.fails = false
 }
 
-// webhook is an endpoint of the receiver.
+// webhook returns an endpoint of the receiver.
 func (r *receiver) webhook(t *testing.T, path, tenant string, kinds ...store.AlertKind) watch.Webhook {
 	t.Helper()
 	return watch.Webhook{
@@ -100,7 +100,7 @@ func alertOf(tenant, key string) store.Alert {
 	return store.Alert{Kind: store.AlertKeyRevoked, Tenant: tenant, Subject: store.AlertSubject{Key: key}, Summary: "A key was revoked."}
 }
 
-// counted returns how many tries of a webhook were counted with that result.
+// counted returns how many attempts of a webhook were counted with that result.
 func counted(t *testing.T, metrics *prometheus.Registry, webhook, result string) float64 {
 	t.Helper()
 	for _, family := range testenv.Must(metrics.Gather())(t) {
@@ -114,7 +114,7 @@ func counted(t *testing.T, metrics *prometheus.Registry, webhook, result string)
 			}
 		}
 	}
-	t.Fatalf("nobody counts what is %s of %s", result, webhook)
+	t.Fatalf("there is no count of %s for %s", result, webhook)
 	return 0
 }
 
@@ -126,7 +126,7 @@ func hurryDeliveries(t *testing.T, dsn string) {
 	testenv.Must(db.ExecContext(t.Context(), "PRAGMA busy_timeout = 10000; UPDATE deliveries SET due = 0"))(t)
 }
 
-// Each webhook gets each alert that it wants, however often that fails and although the program ends meanwhile.
+// Each webhook gets each alert meant for it, however often that fails, and even if the program ends in between.
 func TestWebhooks(t *testing.T) {
 	r, dsn := newReceiver(t), filepath.Join(t.TempDir(), "ibid.db")
 	log := &lines{note: make(chan struct{}, 1)}
@@ -157,7 +157,7 @@ func TestWebhooks(t *testing.T) {
 	s := openStore(t, dsn)
 	testenv.Equal(t, "pending after the end", map[string]int{"fail": 1}, testenv.Must(s.PendingDeliveries(t.Context()))(t))
 	r.heal()
-	// What was being tried when the program ended is due when its lease is over; here nobody waits for that.
+	// A delivery in progress when the program ended is due after its lease, which is skipped here.
 	a, metrics, end = begin(1000)
 	more := alertOf("one", "3")
 	a.Add(&more)
@@ -176,12 +176,12 @@ func TestWebhooks(t *testing.T) {
 	if n := counted(t, metrics, "fail", "delivered"); n != 2 {
 		t.Errorf("%v were counted as delivered", n)
 	}
-	if text := log.String(); strings.Contains(text, webhookSecret[6:]) || strings.Contains(text, r.URL) || !strings.Contains(text, "it answered 500") {
+	if text := log.String(); strings.Contains(text, webhookSecret[6:]) || strings.Contains(text, r.URL) || !strings.Contains(text, "it responded with status 500") {
 		t.Errorf("the log: %s", text)
 	}
 }
 
-// A webhook that does not answer keeps no other waiting, however many alerts wait for it.
+// A webhook that hangs does not delay others, however many alerts wait for it.
 func TestWebhookHangs(t *testing.T) {
 	r, s := newReceiver(t), newStore(t)
 	leave := make(chan struct{})
@@ -222,7 +222,7 @@ func TestWebhookGivesUp(t *testing.T) {
 	}
 }
 
-// Webhooks go where other requests may go, and nowhere else.
+// Webhooks can only be at addresses that are open to other requests.
 func TestWebhookGuarded(t *testing.T) {
 	r, s := newReceiver(t), newStore(t)
 	f := snapshot.NewFetcher(nil)
@@ -240,7 +240,7 @@ func TestWebhookGuarded(t *testing.T) {
 	}
 }
 
-// A database that is away for long is told of once, from memory, and stored when it is back. A short pause is nothing.
+// A long outage of the database is reported once, from memory, and stored when it is over. A short one is not reported.
 func TestStoreAway(t *testing.T) {
 	r, s := newReceiver(t), newStore(t)
 	var away error
@@ -252,7 +252,7 @@ func TestStoreAway(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		away  bool
-		want  string // what the webhook has got
+		want  string // what the webhook received
 	}{
 		{0, true, "[]"},
 		{9 * time.Second, true, "[]"},
@@ -277,10 +277,10 @@ func TestStoreAway(t *testing.T) {
 		page.Items[0].Summary != "The database has taken no answers since 2026-11-21 15:00:00 UTC; they wait in the journal." {
 		t.Errorf("the alerts: %+v", page.Items)
 	}
-	testenv.Equal(t, "told from memory, and not again", map[string]int{}, testenv.Must(s.PendingDeliveries(t.Context()))(t))
+	testenv.Equal(t, "delivered from memory, and not again", map[string]int{}, testenv.Must(s.PendingDeliveries(t.Context()))(t))
 }
 
-// A key that is revoked while the server runs is told of once, also after a restart.
+// A key revoked while the server runs is reported once, even after a restart.
 func TestKeyRevoked(t *testing.T) {
 	s := newStore(t)
 	ring := testenv.Must(keyring.Open(t.TempDir(), nil))(t)
@@ -298,7 +298,7 @@ func TestKeyRevoked(t *testing.T) {
 	}
 }
 
-// The signature is that of the specification's own example, and a secret is long enough.
+// The signature is that of the specification's example, and short secrets are refused.
 func TestWebhookSignature(t *testing.T) {
 	secret := testenv.Must(watch.ReadWebhookSecret(webhookSecret + "\n"))(t)
 	got := watch.SignWebhook(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))

@@ -20,30 +20,31 @@ import (
 )
 
 const (
-	// attributeAtOnce is how many answers are compared with their sources at a time: it is work for a processor.
+	// attributeAtOnce is how many answers are attributed at a time: it is CPU-bound.
 	attributeAtOnce = 2
-	// attributeFor bounds how long one answer may take.
+	// attributeFor bounds the attribution of one answer.
 	attributeFor = 30 * time.Second
 )
 
 // AttributionOptions are the options of [NewAttribution].
 type AttributionOptions struct {
-	// Choose returns the strategy of a run, always the same one; nil, or a strategy that is not PostHoc: the run's
-	// answers stay as they are. It must be safe for concurrent use.
+	// Choose returns the strategy of a run, always the same one. If it is nil, or not PostHoc, the run's answers are
+	// left unchanged. It must be safe for concurrent use.
 	Choose func(run string) *experiment.Strategy
-	// Checkers are those of the strategies that name another than experiment.CheckerLexical, by experiment.Strategy.ID.
+	// Checkers are the checkers of strategies whose checker is not experiment.CheckerLexical, by
+	// experiment.Strategy.ID.
 	Checkers map[string]support.Checker
-	// Store keeps an answer that got citations, as BackfillOptions.Store does.
+	// Store stores an answer with new citations, like BackfillOptions.Store.
 	Store func(ctx context.Context, call *store.Call) error
-	// Trail returns what is known of a run so far, for the sources that its steps retrieved; nil: nothing is.
+	// Trail returns a run as recorded so far, for the sources that its steps retrieved. It may be nil.
 	Trail   func(ctx context.Context, tenant, run string) (*trail.Trail, error)
-	Logger  *slog.Logger          // nil: nothing is logged
-	Metrics prometheus.Registerer // nil: nobody counts
+	Logger  *slog.Logger          // nil disables logging
+	Metrics prometheus.Registerer // nil disables metrics
 }
 
-// Attribution gives citations to answers whose provider sent none: each sentence that one of the sources supports, with
-// a score, gets a citation of the origin "inferred". The sources are what the model was given: the documents and the
-// tools' results in the request, what the answer says it found, and what the run's steps retrieved.
+// Attribution adds citations to answers whose provider sent none: each sentence that a source supports, with a score,
+// gets a citation with the origin "inferred". The sources are what the model was given: documents and tool results in
+// the request, sources that the answer lists, and what the run's steps retrieved.
 type Attribution struct {
 	options AttributionOptions
 	log     *slog.Logger
@@ -54,11 +55,10 @@ type Attribution struct {
 // NewAttribution checks the options. It starts nothing: see [Attribution.Run].
 func NewAttribution(o *AttributionOptions) (*Attribution, error) {
 	if o == nil || o.Store == nil || o.Choose == nil {
-		return nil, errors.New("preparing attribution: no strategies, or nowhere to store what they find")
+		return nil, errors.New("preparing attribution: strategies or a store are missing")
 	}
 	results, err := newCounter(o.Metrics, "ibid_attribution_total",
-		"Answers without citations that were compared with what their model was given, by strategy and what "+
-			"came of it.",
+		"Answers without citations compared with their model's input, by strategy and result.",
 		"strategy", "result")
 	if err != nil {
 		return nil, fmt.Errorf("preparing attribution: %w", err)
@@ -67,7 +67,7 @@ func NewAttribution(o *AttributionOptions) (*Attribution, error) {
 	return &Attribution{options: *o, log: log, queue: newQueue(), results: results}, nil
 }
 
-// Strategy returns the name and version of a run's strategy; empty: it has none.
+// Strategy returns the name and version of a run's strategy, or "" if it has none.
 func (a *Attribution) Strategy(run string) string {
 	if s := a.options.Choose(run); s != nil {
 		return s.ID()
@@ -75,15 +75,15 @@ func (a *Attribution) Strategy(run string) string {
 	return ""
 }
 
-// Wants reports whether the run's strategy finds citations: only then is a [Job] worth making.
+// Wants reports whether the run's strategy adds citations; otherwise there is no need to create a [Job].
 func (a *Attribution) Wants(run string) bool {
 	s := a.options.Choose(run)
 	return s != nil && s.PostHoc
 }
 
-// Offer hands over an answer, and reports whether it will be attributed: if it is whole, has text and no citation, and
-// its run's strategy is PostHoc. It is not if too many wait, which is counted. Offer never blocks. Keys and URL of the
-// job are not looked at.
+// Offer queues an answer and reports whether it will be attributed, which is the case if it is complete, has text and
+// no citation, and its run's strategy is PostHoc. If too many answers are waiting, it is dropped and counted. Offer
+// never blocks. It ignores Keys and URL of the job.
 func (a *Attribution) Offer(j Job) bool {
 	c := j.Call
 	if c == nil || !fits(c) {
@@ -100,13 +100,13 @@ func (a *Attribution) Offer(j Job) bool {
 	return true
 }
 
-// Run attributes answers until ctx ends; those that wait then are forgotten, and it returns nil.
+// Run attributes answers until ctx ends, discards those still waiting, and returns nil.
 func (a *Attribution) Run(ctx context.Context) error {
 	a.queue.run(ctx, attributeAtOnce, a.do)
 	return nil
 }
 
-// do attributes one answer and stores it, if there is anything to store.
+// do attributes one answer and stores the result.
 func (a *Attribution) do(ctx context.Context, j *Job) {
 	s := a.options.Choose(j.Call.Run)
 	work, cancel := context.WithTimeout(ctx, attributeFor)
@@ -127,7 +127,7 @@ func (a *Attribution) do(ctx context.Context, j *Job) {
 	a.results.WithLabelValues(s.ID(), result).Inc()
 }
 
-// attribute stores the call with the citations that were found, and returns it; nil: there were none.
+// attribute stores the call with the new citations and returns it, or nil if there are none.
 func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strategy) (*store.Call, error) {
 	checker := a.options.Checkers[s.ID()]
 	if checker == nil && s.Checker != experiment.CheckerLexical {
@@ -153,10 +153,10 @@ func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strat
 	return call, nil
 }
 
-// sources returns what the model was given.
+// sources returns the model's input.
 func (a *Attribution) sources(ctx context.Context, j *Job) ([]support.Document, error) {
 	var list []trail.Source
-	if a.options.Trail != nil && j.Call.Run != "" { // what the steps of the run retrieved
+	if a.options.Trail != nil && j.Call.Run != "" { // retrieved by the steps of the run
 		t, err := a.options.Trail(ctx, j.Call.Tenant, j.Call.Run)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("reading the run: %w", err)
@@ -169,9 +169,9 @@ func (a *Attribution) sources(ctx context.Context, j *Job) ([]support.Document, 
 	}
 	request, err := call.ReadRequest(j.Format, j.Request)
 	if err != nil {
-		return documents(list), nil //nolint:nilerr // it has none that could be found
+		return documents(list), nil //nolint:nilerr // a request that cannot be read gave no sources
 	}
-	for _, m := range request.Messages { // the documents of a prompt, and whatever a tool answered
+	for _, m := range request.Messages { // documents in a prompt, and tool results
 		if m.Role == call.RoleAssistant {
 			continue
 		}
@@ -184,8 +184,8 @@ func (a *Attribution) sources(ctx context.Context, j *Job) ([]support.Document, 
 	return documents(list), nil
 }
 
-// documents returns the sources as what an answer can be attributed to: each text once, under its first name. An id
-// that only counts places is none: another request counts its documents likewise.
+// documents returns the sources as documents for attribution, without duplicate texts; the first name of a text counts.
+// An id that is only a position is dropped: other requests number their documents likewise.
 func documents(list []trail.Source) []support.Document {
 	var out []support.Document
 	seen := map[string]bool{}
@@ -200,7 +200,7 @@ func documents(list []trail.Source) []support.Document {
 		if !s.Counted() {
 			source.ID = s.DocumentID
 		}
-		if id, ok := strings.CutPrefix(s.Key, "#"); ok { // as ibid.Source.Key has it
+		if id, ok := strings.CutPrefix(s.Key, "#"); ok { // in the format of ibid.Source.Key
 			source.GlobalID = id
 		}
 		if s.URL != "" {

@@ -23,7 +23,7 @@ const (
 	tideDoc  = "On Friday high water at Ostend is at 03:12 and low water at 09:30."
 )
 
-// attributed returns what becomes of an answer with tideText that was given a request; nil: nothing.
+// attributed returns the result for an answer with tideText and a request; nil if there is none.
 func attributed(t *testing.T, request string, retrieved []trail.Source) *store.Call {
 	t.Helper()
 	chosen := testenv.Must(experiment.Find(experiment.Builtin(), "balanced"))(t)
@@ -41,7 +41,7 @@ func attributed(t *testing.T, request string, retrieved []trail.Source) *store.C
 				t.Errorf("asked for run %s of %s", run, tenant)
 			}
 			if retrieved == nil {
-				cancel() // nothing will be kept, and this is the last that is asked for
+				cancel() // nothing will be stored, and this is the last step
 				return nil, store.ErrNotFound
 			}
 			return &trail.Trail{Steps: []trail.Step{{Number: 1, Sources: retrieved}}}, nil
@@ -61,7 +61,7 @@ func attributed(t *testing.T, request string, retrieved []trail.Source) *store.C
 	return kept
 }
 
-// What the model was given, wherever that stands, is what its sentences are attributed to, and only those that it supports.
+// Sentences are attributed to the model's input, wherever that is in the request, if it supports them.
 func TestAttribution(t *testing.T) {
 	const question = `{"role":"user","content":"When is high water?"}`
 	for name, tt := range map[string]struct {
@@ -109,7 +109,7 @@ func TestAttribution(t *testing.T) {
 			}
 		})
 	}
-	// What is cited of a chat's documents is their words, not the object in which Mistral gets them.
+	// A citation of a chat's documents has their text, not the object in which Mistral gets them.
 	t.Run("a chat's documents, as Mistral gets them", func(t *testing.T) {
 		built := testenv.Must(calls.BuildRequest("mistral", &calls.Chat{
 			Model: "m", Messages: []calls.Message{{Role: calls.RoleUser, Text: "When is high water?"}},
@@ -166,7 +166,7 @@ func TestAttributionRefuses(t *testing.T) {
 	}
 }
 
-// Two calls may number two documents alike, or have the same one under no name: what tells them apart are their words.
+// Documents of two calls may have the same number, or the same text without a name: their text identifies them.
 func TestAttributionNames(t *testing.T) {
 	source := func(prompt string, retrieved ...trail.Source) *ibid.Source {
 		t.Helper()
@@ -185,7 +185,7 @@ func TestAttributionNames(t *testing.T) {
 	if again := source(other); again.Key() != second.Key() {
 		t.Errorf("one document has the keys %s and %s", second.Key(), again.Key())
 	}
-	// Rows of the run go by their own ids, those that an answer before gave them by its key.
+	// Rows of the run keep their own ids, except those that an earlier answer identified by its key.
 	for _, tt := range []struct {
 		row  trail.Source
 		want string // the id in the trail
@@ -200,7 +200,7 @@ func TestAttributionNames(t *testing.T) {
 			t.Errorf("%s is called %s, want %s", tt.row.DocumentID, row.DocumentID, tt.want)
 		}
 	}
-	// Where a prompt repeats what a step retrieved, it has the name that the step gave it.
+	// A prompt that repeats what a step retrieved uses the name that the step gave it.
 	if got := source("[1] "+tideDoc+"\n\n[2] The harbour has one crane.", trail.Source{DocumentID: "almanac", Content: tideDoc}); got.ID != "almanac" {
 		t.Errorf("it is called %s", got.ID)
 	}

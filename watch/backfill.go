@@ -24,25 +24,26 @@ import (
 )
 
 const (
-	// MaxWorkers is how many second calls may be under way.
+	// MaxWorkers limits concurrent second calls.
 	MaxWorkers = 16
-	// MaxResponse is how many bytes the response of a second call may have.
+	// MaxResponse limits the response of a second call in bytes.
 	MaxResponse = 16 << 20
 )
 
 // BackfillOptions are the options of [NewBackfill].
 type BackfillOptions struct {
-	Rules []Rule // of those that fit a call, the first counts
-	// Store keeps an answer that was completed: call has the first one's AnswerID and everything else, and an Answer
-	// with the citations. Nil is an error.
+	Rules []Rule // the first one that matches a call applies
+	// Store stores a completed answer: call has everything from the first one, including its AnswerID, and an Answer
+	// with the citations. It is required.
 	Store func(ctx context.Context, call *store.Call) error
-	// nil: http.DefaultTransport. Redirects are never followed: they would carry a key elsewhere
+	// Client makes the calls; nil means http.DefaultTransport. Redirects are never followed, as they would take a key
+	// elsewhere.
 	Client  *http.Client
-	Logger  *slog.Logger          // nil: nothing is logged
-	Metrics prometheus.Registerer // nil: nobody counts
+	Logger  *slog.Logger          // nil disables logging
+	Metrics prometheus.Registerer // nil disables metrics
 }
 
-// Backfill asks a second time where a stream ended without citations.
+// Backfill makes a second call for streams that ended without citations.
 type Backfill struct {
 	targets []*target
 	store   func(context.Context, *store.Call) error
@@ -55,20 +56,19 @@ type Backfill struct {
 
 // Job is an answer that may need a second call.
 type Job struct {
-	Call     *store.Call // with its answer; neither changes any more, and Backfill changes neither
-	Provider string      // of the upstream the call went to; empty: not known
-	URL      *url.URL    // the upstream's
-	Format   string      // of the answer, for reading the request; empty: it is recognised
-	Request  []byte      // the call's body; it does not change any more
-	// the caller's key, see [Keys]: kept in memory until the second call was made, never stored or logged
+	Call     *store.Call // with its answer; both are read-only from here on
+	Provider string      // of the upstream that was called; empty if unknown
+	URL      *url.URL    // of the upstream
+	Format   string      // of the answer, for reading the request; empty to detect it
+	Request  []byte      // the body of the call; read-only from here on
+	// the caller's key, see [Keys]: kept in memory until the second call is made, never stored or logged
 	Keys http.Header
-	// Done is told the end of the work on a job that was accepted: the call with the citations that were stored, or nil
-	// where there are none, for whatever reason. It is not called for jobs that are forgotten because Run ends. Nil:
-	// nobody waits.
+	// Done is called when an accepted job ends, with the call as stored with citations, or nil if there are none for
+	// whatever reason. It is not called for jobs discarded when Run ends. It may be nil.
 	Done func(found *store.Call)
 }
 
-// end tells that the work on the job has ended.
+// end reports that the job has ended.
 func (j *Job) end(found *store.Call) {
 	if j.Done != nil {
 		j.Done(found)
@@ -83,7 +83,7 @@ func NewBackfill(o *BackfillOptions) (_ *Backfill, err error) {
 		}
 	}()
 	if o == nil || o.Store == nil {
-		return nil, errors.New("nowhere to store what it finds")
+		return nil, errors.New("a store is missing")
 	}
 	b := &Backfill{
 		store:  o.Store,
@@ -98,7 +98,7 @@ func NewBackfill(o *BackfillOptions) (_ *Backfill, err error) {
 	for _, r := range o.Rules {
 		t, err := ready(r)
 		if err == nil && b.target(r.Upstream, r.Route) != nil {
-			err = errors.New("a rule before it has the same routes")
+			err = errors.New("an earlier rule has the same routes")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("rule for upstream %q, route %q: %w", r.Upstream, r.Route, err)
@@ -106,17 +106,18 @@ func NewBackfill(o *BackfillOptions) (_ *Backfill, err error) {
 		b.targets = append(b.targets, t)
 	}
 	b.results, err = newCounter(o.Metrics, "ibid_backfill_total",
-		"Second calls for streams without citations, by what came of them.", "upstream", "result")
+		"Second calls for streams without citations by result.", "upstream", "result")
 	if err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// Wants reports whether there is a rule for the calls of an upstream's route: only then is a [Job] worth making.
+// Wants reports whether a rule applies to the calls of an upstream's route; otherwise there is no need to create a
+// [Job].
 func (b *Backfill) Wants(upstream, name string) bool { return b.target(upstream, name) != nil }
 
-// target returns the first rule that fits; nil: none does.
+// target returns the first rule that applies, or nil.
 func (b *Backfill) target(upstream, name string) *target {
 	for _, t := range b.targets {
 		if t.Upstream != upstream {
@@ -129,9 +130,9 @@ func (b *Backfill) target(upstream, name string) *target {
 	return nil
 }
 
-// Offer hands over a stream that has ended, and reports whether there will be a second call for it. There is none
-// without a rule for its route, or if its answer is not whole, has a citation, has no text or waits for a tool; none
-// either if the queue is full, and then a line is logged. Offer never blocks.
+// Offer queues a stream that has ended and reports whether a second call will be made for it. That requires a rule for
+// its route, and an answer that is complete, has text but no citation, and does not wait for a tool. If the queue is
+// full, the job is dropped and logged. Offer never blocks.
 func (b *Backfill) Offer(j Job) bool {
 	c := j.Call
 	if c == nil || !b.Wants(c.Upstream, c.Route) || !fits(c) {
@@ -144,20 +145,19 @@ func (b *Backfill) Offer(j Job) bool {
 	return false
 }
 
-// size returns how many bytes a job holds, about. What is kept was encoded, and remembers how.
+// size returns the approximate size of a job in bytes. A call caches its encoding.
 func (j *Job) size() int64 {
 	record, _ := j.Call.Encode() // without one it is small
 	return int64(len(j.Request) + len(record))
 }
 
-// Run makes the second calls until ctx ends; then those under way are given up, those waiting are forgotten, and it
-// returns nil.
+// Run makes the second calls until ctx ends. It then cancels calls in progress, discards waiting jobs, and returns nil.
 func (b *Backfill) Run(ctx context.Context) error {
 	b.queue.run(ctx, MaxWorkers, b.do)
 	return nil
 }
 
-// do makes one second call and stores what it finds.
+// do makes one second call and stores the result.
 func (b *Backfill) do(ctx context.Context, j *Job) {
 	call, err := b.ask(ctx, j)
 	result, citations := "nothing", 0
@@ -190,7 +190,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// failed logs one line, which has no key, no address with a query and no words of anybody.
+// failed logs one line without keys, URL queries or content.
 func (b *Backfill) failed(ctx context.Context, j *Job, err error) {
 	result := "error"
 	if f, ok := errors.AsType[*failure](err); ok {
@@ -204,57 +204,57 @@ func (b *Backfill) failed(ctx context.Context, j *Job, err error) {
 }
 
 const (
-	// defaultMessages is how many messages before the newest one go into a second call, unless a rule says otherwise.
+	// defaultMessages is how many messages before the newest are sent along by default.
 	defaultMessages = 3
-	// AllMessages is the value of Rule.Messages with which all of them do.
+	// AllMessages is the value of Rule.Messages that sends all messages.
 	AllMessages = -1
-	// defaultTimeout is how long a second call may take, unless a rule says otherwise.
+	// defaultTimeout bounds a second call by default.
 	defaultTimeout = 3 * time.Second
 )
 
-// Rule says how the streams of an upstream are asked for again.
+// Rule configures the second calls for the streams of an upstream.
 type Rule struct {
-	Upstream string // whose streams
-	// Route is a pattern of path.Match for store.Call.Route, such as "POST /v1beta/models/*"; empty: all routes
+	Upstream string // the upstream of the streams
+	// Route is a pattern of path.Match for store.Call.Route, such as "POST /v1beta/models/*"; empty means all routes.
 	Route string
 
-	Provider string            // whom to ask
-	URL      *url.URL          // where; nil: the upstream itself if it is that provider, else the provider's usual URL
-	Model    string            // empty: the model of the first call, where the provider is the same
-	Tools    []json.RawMessage // what the second call may use to find sources, in the provider's own words
-	Messages int               // how many messages before the newest it has; 0: 3
-	Timeout  time.Duration     // 0: 3 s
+	Provider string            // the provider to ask
+	URL      *url.URL          // nil means the upstream's if it is the provider's, else the provider's well-known URL
+	Model    string            // empty means the model of the first call, if the provider is the same
+	Tools    []json.RawMessage // search tools for the second call, in the provider's format
+	Messages int               // how many messages before the newest are sent along; 0 means 3
+	Timeout  time.Duration     // 0 means 3 s
 
-	// Key returns the key for calls that do not go to the upstream itself; those have the caller's. Nil: there is none,
-	// and then such a rule is an error.
+	// Key returns the key for calls that do not go to the upstream itself, which get the caller's key. A rule that
+	// needs it fails if it is nil.
 	Key func() string
 }
 
-// target is a rule that was checked against what is known of its provider.
+// target is a validated rule with its provider.
 type target struct {
 	Rule
 
 	provider call.Provider
-	url      *url.URL // nil: the upstream's
+	url      *url.URL // nil means the upstream's
 }
 
-// ready checks a rule and fills in its defaults.
+// ready validates a rule and fills in its defaults.
 func ready(r Rule) (*target, error) {
 	t := &target{Rule: r, url: r.URL}
 	var known bool
 	t.provider, known = call.FindProvider(r.Provider)
 	switch {
 	case r.Upstream == "":
-		return nil, errors.New("it names no upstream")
+		return nil, errors.New("no upstream")
 	case !known:
-		return nil, fmt.Errorf("there is no provider %q", r.Provider)
+		return nil, fmt.Errorf("unknown provider %q", r.Provider)
 	case r.Messages < AllMessages:
 		return nil, fmt.Errorf("%d messages: give a number, or %d for all", r.Messages, AllMessages)
 	case r.Timeout < 0:
-		return nil, fmt.Errorf("a timeout of %s", r.Timeout)
+		return nil, fmt.Errorf("negative timeout %s", r.Timeout)
 	}
 	if _, err := path.Match(r.Route, ""); err != nil {
-		return nil, errors.New("the route is no pattern")
+		return nil, errors.New("the route is not a valid pattern")
 	}
 	for i, tool := range r.Tools {
 		if !json.Valid(tool) {
@@ -265,7 +265,7 @@ func ready(r Rule) (*target, error) {
 	return t, nil
 }
 
-// place returns where the second call for a job goes, and the headers with its key. The caller's key goes nowhere but
+// place returns the URL of the second call for a job, and the headers with its key. The caller's key is only sent to
 // where the caller sent it.
 func (t *target) place(j *Job) (*url.URL, http.Header, error) {
 	same := j.URL != nil && j.Provider == t.Provider && (t.url == nil || *t.url == *j.URL)
@@ -279,7 +279,7 @@ func (t *target) place(j *Job) (*url.URL, http.Header, error) {
 	if to == nil {
 		u, err := url.Parse(t.provider.URL)
 		if err != nil || u.Host == "" {
-			return nil, nil, errors.New("the provider has no usual URL: the rule needs one")
+			return nil, nil, errors.New("the provider has no well-known URL: the rule needs one")
 		}
 		to = u
 	}
@@ -293,8 +293,8 @@ func (t *target) place(j *Job) (*url.URL, http.Header, error) {
 	return to, http.Header{http.CanonicalHeaderKey(t.provider.KeyHeader): {t.provider.KeyPrefix + key}}, nil
 }
 
-// Keys returns the headers of a request that hold its caller's key, for [Job.Keys]. A key in the query of a provider
-// that allows it is put where the provider wants it in a header.
+// Keys returns the headers of a request with its caller's key, for [Job.Keys]. If a provider accepts keys in the query,
+// such a key is moved to the provider's header.
 func Keys(r *http.Request, provider string) http.Header {
 	keys := http.Header{}
 	for _, name := range call.KeyHeaders() {
@@ -312,15 +312,15 @@ func Keys(r *http.Request, provider string) http.Header {
 	return keys
 }
 
-// fits reports whether an answer lacks what a second call can find: it is whole, it has text and no citation, and the
-// model does not wait for a tool.
+// fits reports whether a second call may help an answer: it is complete, has text but no citation, and the model does
+// not wait for a tool.
 func fits(c *store.Call) bool {
 	a := c.Answer
 	return a != nil && a.Complete && a.Error == nil && a.Text != "" && len(a.Citations) == 0 &&
 		a.Finish != ibid.FinishTool
 }
 
-// ask makes the second call for a job. It returns the call with its answer completed; nil if nothing was found.
+// ask makes the second call for a job. It returns the call with its completed answer, or nil if nothing was found.
 func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	t := b.target(j.Call.Upstream, j.Call.Route)
 	first, err := call.ReadRequest(cmp.Or(j.Format, j.Call.Answer.Format), j.Request)
@@ -346,7 +346,7 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 		return nil, err
 	}
 	if len(second.Citations) == 0 && len(second.Sources) == 0 {
-		return nil, nil //nolint:nilnil // nothing was found, and nothing is wrong
+		return nil, nil //nolint:nilnil // nothing found is not an error
 	}
 	answer, err := merge(j.Call.Answer, second)
 	if err != nil {
@@ -354,7 +354,7 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	}
 	kept := 0
 	for _, m := range messages {
-		if m.Role != call.RoleTool { // those are left out, see [call.Chat]
+		if m.Role != call.RoleTool { // left out of the request, see [call.Chat]
 			kept++
 		}
 	}
@@ -371,7 +371,7 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	return c, nil
 }
 
-// call sends the second request and decodes its answer, in which keys that it repeats are masked.
+// call sends the second request and decodes its answer, masking any keys that it repeats.
 func (b *Backfill) call(
 	ctx context.Context, t *target, j *Job, built *call.Built,
 ) (second *ibid.Answer, masked bool, err error) {
@@ -394,7 +394,7 @@ func (b *Backfill) call(
 	}
 	defer res.Body.Close() //nolint:errcheck // it was read
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return nil, false, &failure{"refused", fmt.Errorf("the provider answered with status %d", res.StatusCode)}
+		return nil, false, &failure{"refused", fmt.Errorf("the provider responded with status %d", res.StatusCode)}
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, MaxResponse+1))
 	if err != nil {
@@ -408,15 +408,15 @@ func (b *Backfill) call(
 	case err != nil:
 		return nil, false, &failure{"unreadable", errors.New("the response is damaged")}
 	case second.Error != nil:
-		return nil, false, &failure{"refused", errors.New("the provider answered with an error")}
+		return nil, false, &failure{"refused", errors.New("the provider responded with an error")}
 	case !second.Complete:
-		return nil, false, &failure{"unreadable", errors.New("the response is not whole")}
+		return nil, false, &failure{"unreadable", errors.New("the response is incomplete")}
 	}
 	second, masked = call.Mask(call.KeysOf(j.Keys, keys), second)
 	return second, masked, nil
 }
 
-// cause says why a call failed, without its address.
+// cause returns why a call failed, without its URL.
 func (b *Backfill) cause(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &failure{"timeout", errors.New("the provider took too long")}

@@ -42,7 +42,7 @@ func data(t *testing.T, name string) []byte {
 	return testenv.Must(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
-// provider is an upstream that answers every call in one way, and remembers what it was asked.
+// provider is an upstream that answers every call in the same way and records the requests.
 type provider struct {
 	*httptest.Server
 	url *url.URL
@@ -55,7 +55,7 @@ type asked struct {
 	path, query string
 	header      http.Header
 	request     *call.Request
-	tools       []string // as they came
+	tools       []string // as received
 }
 
 func answers(t *testing.T, answer http.HandlerFunc) *provider {
@@ -105,7 +105,7 @@ func (p *provider) calls() []asked {
 	return slices.Clone(p.asked)
 }
 
-// job is a stream that has ended, of a provider whose files begin with that name.
+// job returns a stream that has ended, of a provider whose files have that prefix.
 func job(t *testing.T, name string) watch.Job {
 	t.Helper()
 	a := testenv.Must(ibid.Decode(data(t, name+"-first.sse"), &ibid.DecodeOptions{Provider: name}))(t)
@@ -119,7 +119,7 @@ func job(t *testing.T, name string) watch.Job {
 	}
 }
 
-// bench runs a Backfill and collects what comes of it.
+// bench runs a Backfill and collects the results.
 type bench struct {
 	*watch.Backfill
 	registry *prometheus.Registry
@@ -130,7 +130,7 @@ type bench struct {
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	note chan struct{} // something was logged
+	note chan struct{} // signals a log line
 }
 
 func (l *lines) Write(p []byte) (int, error) {
@@ -186,13 +186,13 @@ func (b *bench) start(t *testing.T) {
 	})
 }
 
-// offer hands over a job and returns what is stored of it.
+// offer queues a job and returns the stored result.
 func (b *bench) offer(t *testing.T, j watch.Job) *store.Call {
 	t.Helper()
 	if !b.Offer(j) {
 		t.Fatalf("the job was not taken:\n%s", b.log)
 	}
-	<-b.log.note // the last thing that is done
+	<-b.log.note // the last thing that happens
 	select {
 	case c := <-b.stored:
 		return c
@@ -219,7 +219,7 @@ func (b *bench) counts(t *testing.T) map[string]float64 {
 	return out
 }
 
-// cited is a citation as far as these tests look at it.
+// cited is what these tests compare of a citation.
 type cited struct {
 	Words, Source string
 	Covers        ibid.Covers
@@ -247,8 +247,8 @@ func codes(a *ibid.Answer) []string {
 	return out
 }
 
-// A Gemini stream is asked again where it came from, with its caller's key and its last messages. The words that both
-// answers have get their citations, what only the second one says leaves its source.
+// A Gemini stream is asked again at its upstream, with its caller's key and last messages. Text in both answers gets
+// its citations; text only in the second leaves its source.
 func TestSameProvider(t *testing.T) {
 	p := answersWith(t, "gemini-second.json")
 	tool := `{"fileSearch":{"fileSearchStoreNames":["herons"]}}`
@@ -309,7 +309,7 @@ func TestSameProvider(t *testing.T) {
 	testenv.Equal(t, "counted", map[string]float64{"found": 1}, b.counts(t))
 }
 
-// All messages and the same text: nothing is odd, and places are as the provider gave them.
+// With all messages and the same text there are no issues, and places are the provider's.
 func TestSameText(t *testing.T) {
 	p := answersWith(t, "gemini-same.json")
 	b := prepare(t, watch.Rule{Upstream: "gemini", Route: "POST /stream", Provider: "gemini", Messages: watch.AllMessages})
@@ -330,8 +330,8 @@ func TestSameText(t *testing.T) {
 	}
 }
 
-// Another provider is asked with the operator's key; the caller's stays where it was. Its citations are links and points,
-// which stand for the sentence before them.
+// Another provider is asked with the operator's key; the caller's key is not sent there. Its citations are links and
+// points, which stand for the sentence before them.
 func TestOtherProvider(t *testing.T) {
 	for name, test := range map[string]struct {
 		first, second string
@@ -376,7 +376,7 @@ func TestOtherProvider(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong leaves the answer as it was, one line without secrets, and a count.
+// Any failure leaves the answer unchanged, one line without secrets, and a count.
 func TestFailures(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
 		body := data(t, "refused.json")
@@ -460,7 +460,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Only whole answers without citations that nobody waits for are asked again, and only where a rule says so.
+// Only complete answers without citations and pending tools are asked again, and only if a rule applies.
 func TestOffer(t *testing.T) {
 	b := prepare(t, watch.Rule{Upstream: "gemini", Route: "POST /stream", Provider: "gemini"})
 	for name, change := range map[string]func(*watch.Job){
@@ -498,7 +498,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// A full queue takes no more and says so; Run ends while its calls hang.
+// A full queue refuses jobs and logs it; Run ends while its calls hang.
 func TestQueueIsBounded(t *testing.T) {
 	arrived := make(chan struct{}, watch.MaxWorkers)
 	p := answers(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -508,7 +508,7 @@ func TestQueueIsBounded(t *testing.T) {
 	b := prepare(t, watch.Rule{Upstream: "gemini", Provider: "gemini", Timeout: time.Hour})
 	j := job(t, "gemini")
 	j.URL, j.Keys = p.url, http.Header{"X-Goog-Api-Key": {callersKey}}
-	call, answer := *j.Call, *j.Call.Answer // before it is encoded, which a call remembers
+	call, answer := *j.Call, *j.Call.Answer // before it is encoded, which a call caches
 	answer.Text += strings.Repeat(" ", watch.MaxJobBytes)
 	call.Answer = &answer
 	large := j
@@ -551,14 +551,14 @@ func TestRules(t *testing.T) {
 	good := watch.Rule{Upstream: "gemini", Provider: "gemini"}
 	keep := func(context.Context, *store.Call) error { return nil }
 	for want, o := range map[string]*watch.BackfillOptions{
-		"nowhere to store": {Rules: []watch.Rule{good}},
-		"a rule before":    {Rules: []watch.Rule{good, good}, Store: keep},
-		"no upstream":      {Rules: []watch.Rule{{Provider: "gemini"}}, Store: keep},
-		"no provider":      {Rules: []watch.Rule{{Upstream: "x", Provider: "y"}}, Store: keep},
-		"messages":         {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Messages: -2}}, Store: keep},
-		"timeout":          {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Timeout: -1}}, Store: keep},
-		"no pattern":       {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Route: "POST /["}}, Store: keep},
-		"not JSON":         {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Tools: []json.RawMessage{[]byte("{")}}}, Store: keep},
+		"a store is missing":  {Rules: []watch.Rule{good}},
+		"an earlier rule":     {Rules: []watch.Rule{good, good}, Store: keep},
+		"no upstream":         {Rules: []watch.Rule{{Provider: "gemini"}}, Store: keep},
+		"unknown provider":    {Rules: []watch.Rule{{Upstream: "x", Provider: "y"}}, Store: keep},
+		"messages":            {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Messages: -2}}, Store: keep},
+		"timeout":             {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Timeout: -1}}, Store: keep},
+		"not a valid pattern": {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Route: "POST /["}}, Store: keep},
+		"not JSON":            {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Tools: []json.RawMessage{[]byte("{")}}}, Store: keep},
 	} {
 		if _, err := watch.NewBackfill(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("NewBackfill: %v, want one about %q", err, want)
@@ -576,7 +576,7 @@ func TestKeys(t *testing.T) {
 	testenv.Equal(t, "openai", http.Header{"Authorization": {"Bearer x"}}, watch.Keys(r, "openai"))
 }
 
-// A completed call has everything that the first one had, also what is added to store.Call one day.
+// A completed call has everything from the first one, including fields that are added to store.Call later.
 func TestCallIsComplete(t *testing.T) {
 	p := answersWith(t, "gemini-same.json")
 	b := prepare(t, watch.Rule{Upstream: "gemini", Provider: "gemini"})
@@ -614,7 +614,7 @@ func TestCallIsComplete(t *testing.T) {
 	}
 }
 
-// A key that a second answer repeats is not stored, whether it is the caller's or the operator's, and such an answer is
+// A key repeated in a second answer is not stored, whether it is the caller's or the operator's, and such an answer is
 // not published.
 func TestRepeatedKeyIsMasked(t *testing.T) {
 	for _, key := range []string{callersKey, operatorsKey} {

@@ -1,10 +1,10 @@
-// Package watch does what happens by the clock, or afterwards.
+// Package watch runs the background work: on a schedule, or after an answer.
 //
-// [Retention] removes answers that are old enough. [Backfill] asks a second time where a stream ended without any
-// citation, and keeps what it finds as citations of the first answer, marked as inferred. Neither is in the way of a
-// call: when they fail, answers stay and have no citations.
+// [Retention] removes old answers. [Backfill] makes a second call where a stream ended without citations, and stores
+// what it finds as citations of the first answer, marked as inferred. Neither can affect a call: when they fail,
+// answers are kept without citations.
 //
-// [Attribution] finds citations for answers whose provider sent none, in what their model was given. [Publishing]
-// builds the manifests of answers that are to be published, and [Freshness] reads what answers cite again and says what
-// became of it. [Alerts] tells webhooks of what somebody should look at.
+// [Attribution] finds citations for answers whose provider sent none, in their model's input. [Publishing] builds the
+// manifests of published answers. [Freshness] fetches cited sources again and records whether they still support the
+// citations. [Alerts] notifies webhooks of what needs attention.
 package watch

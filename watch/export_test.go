@@ -8,20 +8,20 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// After returns how long after a check of a source that had failed so often the next one is, without chance.
+// After returns the interval after a check of a source with so many failures, without jitter.
 func (f *Freshness) After(failures int, err error) time.Duration {
 	return f.after(&store.Recheck{Failures: failures}, err)
 }
 
-// Jittered returns d, more or less.
+// Jittered returns d with jitter.
 func Jittered(d time.Duration) time.Duration { return jittered(d) }
 
-// Hurry makes the pauses after failures of a delivery this long, of which there are so many.
+// Hurry replaces the pauses after failed deliveries with n pauses of this length.
 func (a *Alerts) Hurry(pause time.Duration, n int) {
 	a.pauses = slices.Repeat([]time.Duration{pause}, n)
 }
 
-// LookAt looks at the keys and the database as Run does from time to time, at a time.
+// LookAt checks the keys and the database as Run does periodically, at a given time.
 func (a *Alerts) LookAt(ctx context.Context, at time.Time) {
 	a.now = func() time.Time { return at }
 	a.look(ctx)

@@ -24,45 +24,46 @@ import (
 )
 
 const (
-	// recheckEvery is how often the store is asked for sources that are to be read again.
+	// recheckEvery is how often the store is asked for sources that are due.
 	recheckEvery = time.Second
-	// recheckAtOnce is how many sources are looked after at a time. How many of one host are read is the fetcher's to
-	// say, so most of them may wait.
+	// recheckAtOnce is how many sources are processed at a time. The fetcher limits those per host, so most of them may
+	// wait.
 	recheckAtOnce = 64
-	// recheckFor bounds how long one may take, in queues too; recheckLease is longer, so that no other node begins
-	// before.
+	// recheckFor bounds one check, including the time in queues; recheckLease is longer, so that no other node starts
+	// earlier.
 	recheckFor   = 4 * time.Minute
 	recheckLease = 5 * time.Minute
-	// recheckSoon is when a source is read again that could not be reached, or not be compared; what a server said no
-	// to is read again as usual. Each time in a row it is twice as long, up to recheckLatest times the usual.
+	// recheckSoon is the delay before a source that was unreachable, or could not be compared, is fetched again; one
+	// that the server refused is fetched on the usual schedule. The delay doubles with each failure in a row, up to
+	// recheckLatest times the usual interval.
 	recheckSoon   = 15 * time.Minute
 	recheckLatest = 7
-	// recheckPatience is how often in a row a source must not be reached until that is said of its citations. What was
-	// found before stays so long: a network that is away for an hour says nothing of them.
+	// recheckPatience is how many times in a row a source must be unreachable before its citations are reported as
+	// such. Until then the previous result stands: a network outage of an hour is no finding about them.
 	recheckPatience = 3
-	// usesAtOnce is how many answers that cite a source are looked at in one go.
+	// usesAtOnce is the page size for answers that cite a source.
 	usesAtOnce = 200
 )
 
-// FreshnessOptions are the options of [NewFreshness]. Store, Fetcher and Every are needed.
+// FreshnessOptions are the options of [NewFreshness]. Store, Fetcher and Every are required.
 type FreshnessOptions struct {
 	Store   *store.Store // opened with store.Options.Track
 	Fetcher *snapshot.Fetcher
-	Texts   *snapshot.Texts // nil: each text is made anew
-	Checker support.Checker // finds evidence where nobody quoted; nil: support.Lexical
-	Every   time.Duration   // how often a source is read; a tenth more or less, by chance
-	// Wake says that there are events to be relayed, as bus.Bus.Wake does; nil: that is found out by itself, later.
+	Texts   *snapshot.Texts // caches texts; may be nil
+	Checker support.Checker // finds evidence where there is no quote; nil means support.Lexical
+	Every   time.Duration   // how often a source is fetched, give or take a random tenth
+	// Wake signals that there are events to relay, like bus.Bus.Wake. If it is nil, they are found later.
 	Wake func()
-	// Verifier and Version name this ibid in incidents, Origin is where its manifests are: https://agent.example;
-	// empty: nowhere.
+	// Verifier and Version identify this ibid in incidents. Origin is the origin of its manifests,
+	// https://agent.example; empty if there is none.
 	Verifier, Version, Origin string
-	Logger                    *slog.Logger          // nil: nothing is logged
-	Metrics                   prometheus.Registerer // nil: nobody counts
+	Logger                    *slog.Logger          // nil disables logging
+	Metrics                   prometheus.Registerer // nil disables metrics
 }
 
-// Freshness reads cited sources again by the clock. What it read becomes a version of the source; what each citation
-// rests on is compared with it, the outcome is the citation's verification, and what is wrong an incident. It honours
-// robots.txt. Several nodes share the work.
+// Freshness fetches cited sources again on a schedule. What it fetches becomes a version of the source and is compared
+// with the basis of each citation; the result is the citation's verification, and failures become incidents. It honours
+// robots.txt. Several nodes can share the work.
 type Freshness struct {
 	options   FreshnessOptions
 	log       *slog.Logger
@@ -76,13 +77,13 @@ func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
 		return nil, errors.New("preparing to check sources again: a store, a fetcher or a duration is missing")
 	}
 	checks, err := newCounter(o.Metrics, "ibid_source_checks_total",
-		"Citations that were compared with their source as it is now, by what that counts as.", "counts")
+		"Citations compared with the current state of their source, by outcome.", "counts")
 	if err != nil {
 		return nil, fmt.Errorf("preparing to check sources again: %w", err)
 	}
-	// Without labels it is there from the start, at 0: an alert on its increase sees the first incident too.
+	// Without labels it exists from the start, at 0, so that an alert on its increase also sees the first incident.
 	incidents, err := newCounter(o.Metrics, "ibid_source_incidents_total",
-		"New incidents that reading sources again has found.")
+		"New incidents found by fetching sources again.")
 	if err != nil {
 		return nil, fmt.Errorf("preparing to check sources again: %w", err)
 	}
@@ -92,8 +93,8 @@ func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
 	}, nil
 }
 
-// Run checks sources until ctx ends; then it returns nil. It begins with those that answers and recorded runs cite
-// which were stored before.
+// Run checks sources until ctx ends and returns nil. It includes sources cited by answers and recorded runs stored
+// before.
 func (f *Freshness) Run(ctx context.Context) error {
 	tracked := false
 	all := poll[store.Recheck]{
@@ -115,7 +116,7 @@ func (f *Freshness) Run(ctx context.Context) error {
 	return nil
 }
 
-// do checks one source, and says when it is to be checked the next time. One that was interrupted is due at once.
+// do checks one source and schedules the next check. An interrupted one is due at once.
 func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 	work, cancel := context.WithTimeout(ctx, recheckFor)
 	defer cancel()
@@ -135,7 +136,7 @@ func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 	defer cancelEnd()
 	log := f.log.With(slog.String("url", bare(job.URL)))
 	if err := f.options.Store.SetRecheck(end, job, next, err != nil); err != nil {
-		log.WarnContext(ctx, "when a source is to be checked again could not be kept", slog.Any("error", err))
+		log.WarnContext(ctx, "the next check of a source could not be scheduled", slog.Any("error", err))
 	}
 	if _, unread := errors.AsType[*snapshot.FetchError](err); unread || ctx.Err() != nil {
 		log.DebugContext(ctx, "a source could not be read", slog.Any("error", err))
@@ -147,13 +148,13 @@ func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 	}
 }
 
-// bare returns an address for a log: its query may be somebody's secret.
+// bare returns a URL for a log, without its query, which may be secret.
 func bare(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	return address
 }
 
-// check reads one source and compares with it what rests on it. It reports whether anything does, or that is not known.
+// check fetches one source and compares the citations of it. It reports whether there are any, or if that is unknown.
 func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error) {
 	pins, noted, unpinned, err := f.rests(ctx, job)
 	if err != nil || len(pins)+len(noted)+len(unpinned) == 0 {
@@ -188,13 +189,13 @@ func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error)
 	return true, failed
 }
 
-// failedAs reports whether fetching a source failed in that way.
+// failedAs reports whether fetching a source failed with an error of this kind.
 func failedAs(err error, kind snapshot.FetchErrorKind) bool {
 	e, ok := errors.AsType[*snapshot.FetchError](err)
 	return ok && e.Kind == kind
 }
 
-// after returns how long after a check the next one is.
+// after returns the interval between a check and the next.
 func (f *Freshness) after(job *store.Recheck, err error) time.Duration {
 	usual := f.options.Every
 	if err == nil {
@@ -210,14 +211,13 @@ func (f *Freshness) after(job *store.Recheck, err error) time.Duration {
 	return min(d, recheckLatest*usual)
 }
 
-// jittered returns d, a tenth more or less: what was stored together is not to be read together for ever.
+// jittered returns d, give or take a tenth, so that sources stored together are not fetched together for ever.
 func jittered(d time.Duration) time.Duration {
-	return d - d/10 + rand.N(d/5+1) //nolint:gosec // no secret
+	return d - d/10 + rand.N(d/5+1) //nolint:gosec // not security-sensitive
 }
 
-// rests returns what rests on a source; what runs recorded of it before it was read; and the answers that cite it of
-// which not everything is noted yet: those that have no manifest, and whose source was not read so far, or which got
-// citations since.
+// rests returns the pins of a source; those recorded by runs before it was fetched; and the answers that cite it but
+// are not fully pinned yet: those without a manifest whose source was not fetched so far, or that got citations since.
 func (f *Freshness) rests(
 	ctx context.Context, job *store.Recheck,
 ) (pins, noted []store.Pin, unpinned []string, err error) {
@@ -234,7 +234,7 @@ func (f *Freshness) rests(
 			noted = append(noted, pins[i])
 		}
 	}
-	// A manifest may come while the source is read for its answer: then that counts.
+	// A manifest may be built while the source is fetched for its answer; the manifest then takes precedence.
 	pins = slices.DeleteFunc(pins, func(p store.Pin) bool { return p.Path == "" && published[p.AnswerID] || p.Noted() })
 	q := &store.SourceQuery{URL: job.URL, Limit: usesAtOnce}
 	for {
@@ -255,7 +255,7 @@ func (f *Freshness) rests(
 	}
 }
 
-// pin notes what an answer cites of a source, as it is now; of one that is gone, what its provider quoted.
+// pin records what an answer cites of a source in its current state or, if it is gone, what its provider quoted.
 func (f *Freshness) pin(ctx context.Context, job *store.Recheck, answerID string, snap *snapshot.Snapshot) error {
 	call, err := f.options.Store.Call(ctx, job.Tenant, answerID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -300,7 +300,7 @@ func (f *Freshness) pin(ctx context.Context, job *store.Recheck, answerID string
 	return f.options.Store.AddPins(ctx, job.Tenant, list)
 }
 
-// complete finds in a source what runs recorded of it; of one that is gone, it notes what they quoted.
+// complete finds the passages that runs recorded in a source; if the source is gone, it keeps their quotes.
 func (f *Freshness) complete(
 	ctx context.Context, job *store.Recheck, noted []store.Pin, snap *snapshot.Snapshot,
 ) error {
@@ -324,24 +324,24 @@ func (f *Freshness) complete(
 	return f.options.Store.SetPins(ctx, job.Tenant, noted)
 }
 
-// compare compares what rests on a source with the source as it is, and keeps what came of it. Incidents are kept
-// first: should that be all, they are not kept twice the next time.
+// compare compares the pins of a source with its current state and stores the results. Incidents are stored first: if
+// it is interrupted after that, the next check does not repeat them.
 func (f *Freshness) compare(
 	ctx context.Context, job *store.Recheck, pins []store.Pin, snap *snapshot.Snapshot, failed error,
 ) error {
 	now := f.options.Store.Now()
 	statuses := make([]store.PinStatus, 0, len(pins))
-	incidents := map[string]verify.Incident{} // by what they are of
-	// The manifests that say that the source could not be read, and it can, with their answers.
+	incidents := map[string]verify.Incident{} // by subject
+	// The manifests that declare the source unreadable although it can be read now, with their answers.
 	away := map[string]string{}
 	for i := range pins {
 		p := &pins[i]
-		// The manifest of a run whose final answer was captured is built with that answer's.
+		// The manifest of a run with a captured final answer is built with that answer's.
 		isOwn := strings.Contains(p.Path, "/cite/") || p.AnswerID == "" && p.Path != ""
 		if snap != nil && snap.Whole() && isOwn && p.Claim.Hash == "" && p.Source.Hash == "" {
 			away[p.Path] = p.AnswerID
 		}
-		// That a source could not be reached says nothing of it.
+		// A source that could not be reached is no finding about it.
 		if p.Status != "" && failedAs(failed, snapshot.Unreachable) && job.Failures < recheckPatience-1 {
 			continue
 		}
@@ -352,13 +352,13 @@ func (f *Freshness) compare(
 		f.checks.WithLabelValues(string(r.Counts)).Inc()
 		detail, err := json.Marshal(&r)
 		if err != nil {
-			return fmt.Errorf("writing what came of a check: %w", err)
+			return fmt.Errorf("encoding the result of a check: %w", err)
 		}
 		statuses = append(
 			statuses, store.PinStatus{ID: p.ID, Status: r.Status, Counts: r.Counts, CheckedAt: now, Detail: detail},
 		)
 		of := fmt.Sprintf("%020d", p.ID)                   // in the order of the pins
-		if p.AnswerID == "" && p.Claim.ExcerptHash != "" { // what a run itself says in several steps is told once
+		if p.AnswerID == "" && p.Claim.ExcerptHash != "" { // reported once if a run repeats it
 			of = strings.Join([]string{p.Run, p.Claim.ExcerptHash, string(r.Status)}, "\x00")
 		}
 		if r.Counts == verify.CountFailure && r.Status != p.Status {
@@ -389,7 +389,7 @@ func (f *Freshness) compare(
 	return nil
 }
 
-// incident is the record of what failed.
+// incident returns the record of a failure.
 func (f *Freshness) incident(p *store.Pin, r *verify.SourceResult, now time.Time) verify.Incident {
 	in := verify.Incident{
 		ObservedAt:      now.UTC().Round(0),

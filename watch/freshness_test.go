@@ -26,7 +26,7 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// often is how often sources are checked in these tests.
+// often is the interval of checks in these tests.
 const often = 40 * time.Millisecond
 
 // checks runs a Freshness on a store.
@@ -54,7 +54,7 @@ func becomes(t *testing.T, s *store.Store, id string, status verify.Status) {
 	})
 }
 
-// statuses returns what the events of a run say of its citations, one after the other.
+// statuses returns the statuses of a run's citations in its events, in order.
 func statuses(t *testing.T, s *store.Store, run string) string {
 	t.Helper()
 	var list []string
@@ -64,14 +64,14 @@ func statuses(t *testing.T, s *store.Store, run string) string {
 	return strings.Join(list, " ")
 }
 
-// found lists the answers that come of a query.
+// found lists the answers that match a query.
 func found(t *testing.T, s *store.Store, verification string) int {
 	t.Helper()
 	page := testenv.Must(s.Calls(t.Context(), store.DefaultTenant, &store.Query{Verification: verification}))(t)
 	return len(page.Items)
 }
 
-// A source is read when it is cited, and again; what it says then is compared with what it said.
+// A source is fetched when it is cited, and again later; its state then is compared with the earlier one.
 func TestFreshness(t *testing.T) {
 	for _, etag := range []bool{false, true} {
 		web := site(t, map[string]string{"/tides": tidePage})
@@ -80,7 +80,7 @@ func TestFreshness(t *testing.T) {
 		metrics := prometheus.NewRegistry()
 		incidentsCounted := func(want int) {
 			t.Helper()
-			metric := fmt.Sprintf("# HELP ibid_source_incidents_total New incidents that reading sources again has found.\n"+
+			metric := fmt.Sprintf("# HELP ibid_source_incidents_total New incidents found by fetching sources again.\n"+
 				"# TYPE ibid_source_incidents_total counter\nibid_source_incidents_total %d\n", want)
 			testenv.OK(t, testutil.GatherAndCompare(metrics, strings.NewReader(metric), "ibid_source_incidents_total"))
 		}
@@ -124,7 +124,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// What a manifest says of a source is what the source is compared with, also where the manifest came later than the first check.
+// A source is compared with what its manifest states, even if the manifest was built after the first check.
 func TestFreshnessPublished(t *testing.T) {
 	web := site(t, map[string]string{"/tides": tidePage})
 	s := newStore(t)
@@ -153,7 +153,7 @@ func TestFreshnessPublished(t *testing.T) {
 	}
 }
 
-// A source that was away when the manifest was built is read again, and another revision says what was found, once.
+// A source that was unavailable when the manifest was built is fetched again, and another revision includes it, once.
 func TestFreshnessAway(t *testing.T) {
 	web := site(t, map[string]string{})
 	s := newStore(t)
@@ -180,7 +180,7 @@ func TestFreshnessAway(t *testing.T) {
 	}
 }
 
-// A source that is away says nothing; one that is gone, or does not want to be read, says that.
+// An unavailable source is no finding; one that is gone, or refuses to be read, is.
 func TestFreshnessUnread(t *testing.T) {
 	web := site(t, map[string]string{"/robots.txt": "User-agent: *\nDisallow: /private\n", "/page": tidePage, "/private": tidePage, "/later": tidePage})
 	s := newStore(t)
@@ -192,7 +192,7 @@ func TestFreshnessUnread(t *testing.T) {
 	h.served(t, h.path(t, "four", "ans_4"))
 	checks(t, s, nil)
 	becomes(t, s, "ans_1", verify.Verified)
-	becomes(t, s, "ans_2", verify.Gone) // nobody ever saw it
+	becomes(t, s, "ans_2", verify.Gone) // it was never fetched
 	becomes(t, s, "ans_4", verify.RobotsDisallowed)
 	web.set("/page", "")
 	becomes(t, s, "ans_1", verify.Gone)
@@ -215,7 +215,7 @@ func TestFreshnessUnread(t *testing.T) {
 	}
 }
 
-// Many sources of many answers are read at once, and what nobody cites any more is not read.
+// Many sources of many answers are fetched concurrently; those no longer cited are not.
 func TestFreshnessMany(t *testing.T) {
 	const hosts = 30
 	waiting := make(chan struct{}, hosts)
@@ -256,12 +256,12 @@ func TestFreshnessMany(t *testing.T) {
 	}
 }
 
-// recorded is what an agent says of a run: a step that used a page for its passage, and one that repeats it; the final
-// answer says it.
+// recorded is what an agent records of a run: a step that used a passage of a page, another that repeats it, and a
+// final answer that states it.
 func recorded(t *testing.T, s *store.Store, run, url string) {
 	t.Helper()
 	passage := trail.Source{DocumentID: "tides", Title: "Tides", URL: url, Content: highTide + ", as the harbour office says.", Used: true}
-	claimed := passage // nobody but the store knows what a check found
+	claimed := passage // only the store knows the result of a check
 	claimed.Verification = &ibid.Verification{Status: string(verify.Verified), CheckedAt: time.Now()}
 	idle := trail.Source{DocumentID: "idle", URL: url + "-idle", Content: "It was found, and nobody used what it says.", Retrieved: true}
 	testenv.Must(s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: run, Finish: true, Trail: &trail.Trail{
@@ -273,7 +273,7 @@ func recorded(t *testing.T, s *store.Store, run, url string) {
 	}}))(t)
 }
 
-// passageIs waits until a check of the first passage of the recorded run work came to a status.
+// passageIs waits until a check of the first passage of the recorded run work has a status.
 func passageIs(t *testing.T, s *store.Store, status verify.Status) {
 	t.Helper()
 	testenv.Until(t, "work is "+string(status), func() bool {
@@ -282,7 +282,7 @@ func passageIs(t *testing.T, s *store.Store, status verify.Status) {
 	})
 }
 
-// The passages that an agent records of a run are read again as what captured answers cite, and told of once.
+// Passages that an agent records are checked like citations of captured answers, and reported once.
 func TestFreshnessRecorded(t *testing.T) {
 	for engine, opened := range map[string]func(t *testing.T) *store.Store{
 		"sqlite":   newStore,
@@ -321,15 +321,15 @@ func freshnessRecorded(t *testing.T, s *store.Store) {
 	if len(events) == 0 || events[0]["answer_id"] != nil || events[0]["citation"] != nil || events[0]["status"] != string(verify.Verified) {
 		t.Errorf("told: %v", events)
 	}
-	// The summary has it, with the passages of the sentence, and of the document.
+	// The summary shows it for the passages of the sentence and of the document.
 	run := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, "work"))(t)
 	sum := run.Summary(nil)
 	sum.Links = testenv.Must(run.Link(t.Context(), nil, nil))(t)
 	text := string(testenv.Must(json.Marshal(sum))(t))
-	if n := strings.Count(text, `"verification":{"status":"excerpt-altered"`); n != 6 { // of two rows, the document twice, its passage, the sentence's
+	if n := strings.Count(text, `"verification":{"status":"excerpt-altered"`); n != 6 { // two rows, the document twice, its passage, the sentence's
 		t.Errorf("the summary has it %d times: %s", n, text)
 	}
-	// A later word about a step takes its passage away, and with the last of them the source.
+	// A later recording of a step removes its passage, and the last one removes the source.
 	for number := 1; number <= 2; number++ {
 		testenv.Must(s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "work", Trail: &trail.Trail{
 			Steps: []trail.Step{{Number: number, Answer: "Nothing was found."}},
@@ -338,10 +338,10 @@ func freshnessRecorded(t *testing.T, s *store.Store) {
 			t.Errorf("without step %d there are %d pins", number, len(pins))
 		}
 	}
-	// A run that is removed leaves nothing.
+	// Removing a run removes everything.
 	recorded(t, s, "work", web.URL+"/tides")
-	passageIs(t, s, verify.ExcerptMismatch)         // the source never said it, as far as anybody has read it
-	testenv.Until(t, "it is removed", func() bool { // its events are handed on first
+	passageIs(t, s, verify.ExcerptMismatch)         // as far as is known, the source never contained it
+	testenv.Until(t, "it is removed", func() bool { // its events are relayed first
 		var ids []int64
 		for _, e := range testenv.Must(s.Outbox(t.Context(), 1000, 0))(t) {
 			ids = append(ids, e.ID)
@@ -356,7 +356,8 @@ func freshnessRecorded(t *testing.T, s *store.Store) {
 	}
 }
 
-// What a run's own manifest says is looked at again, too; an incident names it, and the agent as who quoted.
+// What a run's own manifest states is checked as well; an incident names the manifest, and the agent as the origin of
+// the quote.
 func TestFreshnessRecordedPublished(t *testing.T) {
 	web := site(t, map[string]string{})
 	s := newStore(t)
@@ -399,14 +400,14 @@ func TestFreshnessRecordedPublished(t *testing.T) {
 	}
 }
 
-// oddChecker makes mistakes.
+// oddChecker is a checker that panics.
 type oddChecker struct{ support.Lexical }
 
 func (*oddChecker) Check(context.Context, []support.Pair) ([]support.Verdict, error) {
 	panic("a mistake")
 }
 
-// Citations that an answer gets later are checked, too.
+// Citations added to an answer later are checked as well.
 func TestFreshnessBackfilled(t *testing.T) {
 	web := site(t, map[string]string{"/tides": tidePage})
 	s := newStore(t)
@@ -422,7 +423,7 @@ func TestFreshnessBackfilled(t *testing.T) {
 	})
 }
 
-// Answers that were stored before anybody checked anything are checked, too.
+// Answers stored before checks were enabled are checked as well.
 func TestFreshnessStored(t *testing.T) {
 	web := site(t, map[string]string{"/tides": tidePage})
 	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
@@ -432,7 +433,8 @@ func TestFreshnessStored(t *testing.T) {
 	becomes(t, s, "ans_1", verify.Verified)
 }
 
-// What cannot be read is tried soon, then less and less often; what is not there, or wants to be left alone, as usual at first.
+// Unreachable sources are retried soon, then less and less often; missing or refused ones on the usual schedule at
+// first.
 func TestFreshnessAfter(t *testing.T) {
 	f := testenv.Must(watch.NewFreshness(&watch.FreshnessOptions{Store: newStore(t), Fetcher: fetcher(t, snapshot.FetchOptions{}), Every: 24 * time.Hour}))(t)
 	away, gone := &snapshot.FetchError{Kind: snapshot.Unreachable}, &snapshot.FetchError{Kind: snapshot.Gone}
@@ -475,7 +477,7 @@ func TestFreshnessAfter(t *testing.T) {
 	}
 }
 
-// A mistake of ours is caught, and the source comes again.
+// A panic is caught, and the source is retried.
 func TestFreshnessPanic(t *testing.T) {
 	web := site(t, map[string]string{"/tides": tidePage, "/quoted": tidePage})
 	s := newStore(t)
@@ -484,7 +486,7 @@ func TestFreshnessPanic(t *testing.T) {
 	put(t, s, odd, cites(t, "ans_2", "work", web.URL+"/quoted"))
 	log, stop := checks(t, s, func(o *watch.FreshnessOptions) { o.Checker = &oddChecker{} })
 	becomes(t, s, "ans_2", verify.Verified)
-	testenv.Until(t, "it is caught", func() bool { return strings.Contains(log.String(), "a mistake of ours was caught") })
+	testenv.Until(t, "it is caught", func() bool { return strings.Contains(log.String(), "a panic was caught") })
 	stop()
 	checks(t, s, nil)
 	becomes(t, s, "ans_1", verify.Verified)

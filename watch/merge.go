@@ -13,25 +13,25 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
-// The codes of the issues that a second call can cause. They are listed in docs/answer.md.
+// The codes of issues caused by a second call. They are listed in docs/answer.md.
 const (
 	IssueContextDiffers = "backfill-context-differs" // the second call had fewer messages than the first
-	IssueTextDiffers    = "backfill-text-differs"    // the second answer says it in other words
+	IssueTextDiffers    = "backfill-text-differs"    // the second answer is worded differently
 )
 
-// minWords is how many letters and digits the words of a citation must have to be looked for in another text: fewer say
-// nothing about where they came from.
+// minWords is the minimum number of letters and digits in the words of a citation for these to be looked for in another
+// text; fewer do not identify a place.
 const minWords = 3
 
-// What stands more often in a text says nothing about where it came from either; and there is an end to searching, so
-// that an answer made for it keeps nobody busy: a citation that is not found leaves its source.
+// Words that occur more often do not identify a place either. The search is bounded, so that an answer crafted for it
+// cannot keep it busy: a citation that is not found only leaves its source.
 const (
 	maxOccurrences = 256
-	maxSearch      = 64 << 20 // bytes of text looked through for the citations of one answer
+	maxSearch      = 64 << 20 // bytes of text searched for the citations of one answer
 )
 
-// merge returns first with the sources of second and with those of its citations whose words first has too. Neither is
-// changed.
+// merge returns first with the sources of second and with those of its citations whose words also occur in first.
+// Neither is changed.
 func merge(first, second *ibid.Answer) (*ibid.Answer, error) {
 	merged := *first
 	merged.Citations = slices.Clone(first.Citations)
@@ -50,7 +50,7 @@ func merge(first, second *ibid.Answer) (*ibid.Answer, error) {
 		merged.Issues = append(merged.Issues, ibid.Issue{
 			Code: IssueTextDiffers,
 			Detail: fmt.Sprintf(
-				"%d of %d citations of the second answer stand on words that this one has too", len(placed),
+				"%d of %d citations of the second answer are on words that also occur in this one", len(placed),
 				len(second.Citations),
 			),
 		})
@@ -79,7 +79,7 @@ type found struct {
 	anchor ibid.Anchor
 }
 
-// place finds the citations' words in the first text, and returns those it finds in the order of their places.
+// place returns the citations whose words occur in text, ordered by their places there.
 func place(text string, second *ibid.Answer) []found {
 	var out []found
 	p := placer{from: second.Text, to: text}
@@ -87,7 +87,7 @@ func place(text string, second *ibid.Answer) []found {
 		c := &second.Citations[i]
 		span := c.Span
 		if c.Covers == ibid.CoversLink || c.Covers == ibid.CoversPoint {
-			span = c.Claim // the link itself is the second answer's, the sentence before it may be the first's too
+			span = c.Claim // the link is only in the second answer, but the sentence before it may be in both
 		}
 		if !c.Placed() || span.Len() == 0 {
 			continue
@@ -109,12 +109,12 @@ func place(text string, second *ibid.Answer) []found {
 // placer finds spans of one text in another.
 type placer struct {
 	from, to string
-	last     int // where the last words that were found begin
-	searched int
+	last     int // where the last words found begin
+	searched int // bytes searched so far
 }
 
-// place returns where the words of s stand in the other text: where they stand once, or as often as in their own and
-// then likewise; or, if neither, the next time after the words that were found before them.
+// place returns where the words of s occur in the other text: the only occurrence; the corresponding one if there are
+// as many as in their own text; else the next one after the words found before.
 func (p *placer) place(s ibid.Span) (ibid.Span, bool) {
 	if p.from == p.to {
 		return s, true
@@ -146,7 +146,7 @@ func (p *placer) place(s ibid.Span) (ibid.Span, bool) {
 	return ibid.Span{Start: at, End: at + len(words)}, true
 }
 
-// occurrences returns where words stand in text as words of their own.
+// occurrences returns where words occur in text at word boundaries.
 func occurrences(text, words string) []int {
 	var out []int
 	tries := 0
@@ -183,8 +183,8 @@ func letters(s string) int {
 	return n
 }
 
-// mergeSources adds the sources of second to a: those that the placed citations use first and in their order, then what
-// a had, then the rest. It returns the ids that they have there. A source that a had already stays what it was.
+// mergeSources adds the sources of second to a: those used by the placed citations first, in their order, then those of
+// a, then the rest. It returns their ids in a by their ids in second. A source that a already has is not changed.
 func mergeSources(a *ibid.Answer, second *ibid.Answer, placed []found) map[string]string {
 	byKey := map[string]*ibid.Source{}
 	taken := map[string]bool{}
@@ -234,7 +234,7 @@ func mergeSources(a *ibid.Answer, second *ibid.Answer, placed []found) map[strin
 	return ids
 }
 
-// cite adds a citation that was found to a.
+// cite adds a found citation to a.
 func cite(a *ibid.Answer, p found, ids map[string]string) error {
 	refs := slices.Clone(p.Refs)
 	for i := range refs {
@@ -243,7 +243,7 @@ func cite(a *ibid.Answer, p found, ids map[string]string) error {
 	if err := a.Cite(p.span, refs...); err != nil {
 		return err
 	}
-	for i := len(a.Citations) - 1; i >= 0; i-- { // the last one with its span is the one that was added
+	for i := len(a.Citations) - 1; i >= 0; i-- { // the last one with its span is the new one
 		if c := &a.Citations[i]; c.Placed() && c.Span == p.span {
 			c.Anchor = p.anchor
 			c.ClaimInferred = p.ClaimInferred

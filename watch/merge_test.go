@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// Words are found as words of their own, once, or in their order; otherwise they are not found.
+// Words are found at word boundaries, if they occur once or in their order; otherwise not.
 func TestPlace(t *testing.T) {
 	type placed struct {
 		Name, From, To string
@@ -42,7 +42,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// However many citations a second answer has, looking for their words comes to an end.
+// However many citations a second answer has, the search for their words ends.
 func TestSearchIsBounded(t *testing.T) {
 	text := strings.Repeat("Herons fish in the lake. ", 40_000)
 	p := placer{from: "Never said. " + text, to: text}
@@ -60,7 +60,7 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-// A source that the first answer has stays what it was there; another one with a taken id gets an id of its own.
+// A source that the first answer has is not changed; another one with the same id gets a new id.
 func TestMergeSources(t *testing.T) {
 	first := &ibid.Answer{
 		Text: "Herons fish. They fly.", Complete: true,

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What is due is done at once, as many as there is room for; what takes long keeps the others from nothing.
+// Due items start at once, as far as there is room; a slow one does not delay the others.
 func TestPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -43,7 +43,7 @@ func TestPoll(t *testing.T) {
 		go func() { p.run(ctx); close(ended) }()
 		time.Sleep(200 * time.Millisecond)
 		if done.Load() != 9 {
-			t.Errorf("%d were done beside one that takes long", done.Load())
+			t.Errorf("%d were done beside a slow one", done.Load())
 		}
 		before := asked.Load()
 		time.Sleep(10 * time.Second)
@@ -51,11 +51,11 @@ func TestPoll(t *testing.T) {
 			t.Errorf("asked %d times in 10 s", n)
 		}
 		cancel()
-		<-ended // also of the one that took long
+		<-ended // including the slow one
 	})
 }
 
-// A store that is away is asked each time and complained of once.
+// An unavailable store is asked each time, but logged once.
 func TestPollAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

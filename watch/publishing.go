@@ -25,48 +25,47 @@ import (
 )
 
 const (
-	// publishEvery is how often the store is asked for manifests that are to be built.
+	// publishEvery is how often the store is asked for manifests to build.
 	publishEvery = time.Second
 	// publishAtOnce is how many are built at a time.
 	publishAtOnce = 8
-	// publishFor bounds how long one may take; publishLease is longer, so that no other node begins before.
+	// publishFor bounds the building of one; publishLease is longer, so that no other node starts earlier.
 	publishFor   = 4 * time.Minute
 	publishLease = 5 * time.Minute
-	// publishAttempts is how often one is tried that cannot be built for a reason of its own. What has another one,
-	// such as a store or a key that is away, is tried for ever.
+	// publishAttempts is how often a manifest with a fault of its own is tried. Other failures, such as an unavailable
+	// store or a missing key, are retried for ever.
 	publishAttempts = 10
-	// publishBackoff is how long after the first time one is tried again. Each time it is twice as long, up to
-	// publishBackoffMost.
+	// publishBackoff is the pause after the first attempt. It doubles each time, up to publishBackoffMost.
 	publishBackoff     = 2 * time.Second
 	publishBackoffMost = 10 * time.Minute
-	// idleEvery is how often runs are looked for that have ended without a word.
+	// idleEvery is how often idle runs are looked for.
 	idleEvery = 15 * time.Second
-	// endFor is how long the last word about what was interrupted may take.
+	// endFor bounds the final report on interrupted work.
 	endFor = 5 * time.Second
 )
 
-// PublishingOptions are the options of [NewPublishing]. Store, Publisher and Fetcher are needed.
+// PublishingOptions are the options of [NewPublishing]. Store, Publisher and Fetcher are required.
 type PublishingOptions struct {
 	Store     *store.Store
-	Publisher *manifest.Publisher // at level 2 or 3
-	Fetcher   *snapshot.Fetcher   // reads what is cited
-	Texts     *snapshot.Texts     // nil: each text is made anew
-	Idle      time.Duration       // a run has ended when it had no call for so long; 0: only its agent says so
-	// Resolve keeps an answer in which addresses that only redirect (wire.IsRedirect) were replaced by where they lead,
-	// as BackfillOptions.Store does; its manifest is built once the store has it. Nil: they stay as they are.
+	Publisher *manifest.Publisher // with level 2 or 3
+	Fetcher   *snapshot.Fetcher   // fetches the cited sources
+	Texts     *snapshot.Texts     // caches texts; may be nil
+	Idle      time.Duration       // time without a call after which a run has ended; 0 leaves that to its agent
+	// Resolve stores an answer in which redirecting URLs (wire.IsRedirect) were replaced by their targets, like
+	// BackfillOptions.Store; its manifest is built once it is stored. If nil, they are left unchanged.
 	Resolve  func(ctx context.Context, call *store.Call) error
-	Excerpts manifest.Excerpts // whose words are published; empty: manifest.ExcerptsPublic
-	// says that there are events to be relayed (bus.Bus.Wake); nil: that is found out by itself, later
+	Excerpts manifest.Excerpts // the sources whose excerpts are published; empty means manifest.ExcerptsPublic
+	// Wake signals that there are events to relay, like bus.Bus.Wake. If it is nil, they are found later.
 	Wake    func()
-	Logger  *slog.Logger          // nil: nothing is logged
-	Metrics prometheus.Registerer // nil: nobody counts
+	Logger  *slog.Logger          // nil disables logging
+	Metrics prometheus.Registerer // nil disables metrics
 }
 
-// Publishing builds the manifests of what is to be published: it reads the sources that an answer cites, as an
-// observer, and hands the manifest to the publisher and to the store. Several nodes share the work.
+// Publishing builds manifests: it fetches the sources that an answer cites, as an observer, and passes the manifest to
+// the publisher and to the store. Several nodes can share the work.
 //
-// A source is asked for twice at most, and all sources of an answer have two minutes and 32 MiB together; what was not
-// read by then is unavailable, and its word in the manifest says why.
+// A source is requested at most twice, and all sources of an answer together may take two minutes and 32 MiB. Those not
+// fetched within these limits are unavailable, with the reason in the manifest.
 type Publishing struct {
 	options PublishingOptions
 	log     *slog.Logger
@@ -88,16 +87,16 @@ func NewPublishing(o *PublishingOptions) (*Publishing, error) {
 		return nil, fmt.Errorf("preparing to publish: there are no manifests at level %d", o.Publisher.Level)
 	}
 	results, err := newCounter(o.Metrics, "ibid_manifests_total",
-		"Manifests that were to be built, by what came of it: built, postponed or failed.", "result")
+		"Manifests to build by result: built, postponed or failed.", "result")
 	if err != nil {
 		return nil, fmt.Errorf("preparing to publish: %w", err)
 	}
 	return &Publishing{options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), results: results}, nil
 }
 
-// Run builds manifests until ctx ends; then it returns nil. One that was interrupted is built by whoever comes next.
+// Run builds manifests until ctx ends and returns nil. Interrupted ones are built by the next run or another node.
 func (p *Publishing) Run(ctx context.Context) error {
-	var idle time.Time // when runs that ended were looked for
+	var idle time.Time // when idle runs were last looked for
 	all := poll[store.Publication]{
 		every: publishEvery, atOnce: publishAtOnce, do: p.do, log: p.log, what: "manifests",
 		due: func(ctx context.Context, limit int) ([]store.Publication, error) {
@@ -125,7 +124,7 @@ func (p *Publishing) Run(ctx context.Context) error {
 	return nil
 }
 
-// do builds one manifest and says what came of it.
+// do builds one manifest and records the result.
 func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 	work, cancel := context.WithTimeout(ctx, publishFor)
 	defer cancel()
@@ -139,7 +138,7 @@ func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 		}
 		return
 	}
-	if errors.Is(err, store.ErrConflict) { // it is somebody else's now, or due again at once
+	if errors.Is(err, store.ErrConflict) { // it was taken over, or is due again at once
 		p.log.LogAttrs(
 			ctx, slog.LevelDebug, "a manifest was built in vain", slog.String("path", job.Path), slog.Any("error", err),
 		)
@@ -152,7 +151,7 @@ func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 	_, own := errors.AsType[*ownFault](err)
 	switch {
 	case ctx.Err() != nil:
-		level, why, after = slog.LevelDebug, "it was interrupted", 0
+		level, why, after = slog.LevelDebug, "interrupted", 0
 	case errors.Is(err, errResolved):
 		level = slog.LevelDebug
 	case errors.Is(err, store.ErrNotFound), own && job.Attempts >= publishAttempts:
@@ -171,12 +170,12 @@ func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 	)
 }
 
-// ownFault is an error that has its reason in the answer or in us: it will most likely come again.
+// ownFault is an error caused by the answer or by a bug: it is likely to recur.
 type ownFault struct{ error }
 
 func (e *ownFault) Unwrap() error { return e.error }
 
-// fault marks an error of what is done in memory as the answer's own, unless ctx ended.
+// fault marks an error of in-memory work as the answer's own, unless ctx has ended.
 func fault(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -184,7 +183,7 @@ func fault(ctx context.Context, err error) error {
 	return &ownFault{err}
 }
 
-// stored marks an error of the store as the answer's own, unless it is the store's.
+// stored marks an error of the store as the answer's own, unless it is temporary.
 func stored(err error) error {
 	if err == nil || store.IsTemporary(err) {
 		return err
@@ -192,7 +191,7 @@ func stored(err error) error {
 	return &ownFault{err}
 }
 
-// publish builds one manifest and keeps it.
+// publish builds one manifest and stores it.
 func (p *Publishing) publish(ctx context.Context, job *store.Publication) error {
 	what, err := p.read(ctx, job)
 	if err != nil {
@@ -213,25 +212,25 @@ func (p *Publishing) publish(ctx context.Context, job *store.Publication) error 
 }
 
 const (
-	// freshFor is how long what was read of a source counts as read now: the answer's manifest and its run's cite the
-	// same.
+	// freshFor is how long a fetched source counts as current, so that the manifests of an answer and of its run cite
+	// the same version.
 	freshFor = time.Minute
-	// readFor is how long the sources of one manifest are read, and readBytes how many of their octets: when that is
-	// over, the others are not read. The last MaxReads of them may be over.
+	// readFor and readBytes limit the fetching of one manifest's sources, in time and bytes: the rest are not fetched.
+	// The last MaxReads of them may exceed the limit.
 	readFor   = 2 * time.Minute
 	readBytes = 32 << 20
-	// runFor is how long the run of an answer counts as read now.
+	// runFor is how long a run that was read counts as current.
 	runFor = 30 * time.Second
 )
 
-// publishable is what a manifest is of.
+// publishable is the subject of a manifest.
 type publishable struct {
 	answer *ibid.Answer
-	call   *store.Call  // that the answer came by; nil: the agent wrote it
-	trail  *trail.Trail // nil: the call is in no run
+	call   *store.Call  // the call that returned the answer; nil if the agent wrote it
+	trail  *trail.Trail // nil if the call has no run
 }
 
-// read reads what a manifest is to be of.
+// read reads the subject of a manifest.
 func (p *Publishing) read(ctx context.Context, job *store.Publication) (*publishable, error) {
 	what := &publishable{}
 	var err error
@@ -249,7 +248,7 @@ func (p *Publishing) read(ctx context.Context, job *store.Publication) (*publish
 	}
 	if job.AnswerID != "" {
 		if one := answeredIn(what.trail, job.AnswerID); one != nil {
-			what.answer = one // should it have changed meanwhile
+			what.answer = one // in case it has changed in the meantime
 		}
 		return what, nil
 	}
@@ -272,8 +271,8 @@ func (p *Publishing) read(ctx context.Context, job *store.Publication) (*publish
 	return what, nil
 }
 
-// lastRun remembers the run that was read last: its answers come one after the other, and each needs the steps before
-// it. A run may be large, so that only one is read at a time.
+// lastRun caches the run that was read last: its answers are published one after another, and each needs the steps
+// before it. Runs may be large, so only one is read at a time.
 type lastRun struct {
 	mu          sync.Mutex
 	tenant, run string
@@ -281,8 +280,7 @@ type lastRun struct {
 	at          time.Time
 }
 
-// read returns the run that a manifest is to be of. What is not to be built for the first time, or of the whole run,
-// needs all that is known now.
+// read returns the run for a manifest. A later revision, or the manifest of the run itself, needs its latest state.
 func (l *lastRun) read(
 	ctx context.Context, s *store.Store, job *store.Publication, answer *ibid.Answer,
 ) (*trail.Trail, error) {
@@ -304,7 +302,7 @@ func (l *lastRun) read(
 	return t, nil
 }
 
-// answeredIn returns the captured answer that a run has under an id; nil: it has none.
+// answeredIn returns a run's captured answer by its id, or nil.
 func answeredIn(t *trail.Trail, id string) *ibid.Answer {
 	if t == nil {
 		return nil
@@ -332,7 +330,7 @@ func same(a, b *ibid.Answer) bool {
 		})
 }
 
-// build makes the manifest, and sees to it that it can be published.
+// build builds the manifest and checks that it can be published.
 func (p *Publishing) build(ctx context.Context, job *store.Publication, what *publishable) (*manifest.Manifest, error) {
 	publisher := p.options.Publisher
 	b := manifest.Builder{
@@ -343,7 +341,7 @@ func (p *Publishing) build(ctx context.Context, job *store.Publication, what *pu
 	if job.Supersedes != "" {
 		b.Supersedes = publisher.URL(job.Supersedes)
 	}
-	if what.call == nil && what.answer != nil && what.answer.Provider == "" { // the agent wrote it from its passages
+	if what.call == nil && what.answer != nil && what.answer.Provider == "" { // written by the agent from its passages
 		b.QuotedBy = manifest.OriginPublisher
 	}
 	if job.AnswerID != "" && what.call.Body != nil {
@@ -361,7 +359,7 @@ func (p *Publishing) build(ctx context.Context, job *store.Publication, what *pu
 	return m, nil
 }
 
-// reader returns what reads the sources of one manifest, unless they were read just now.
+// reader returns the function that fetches the sources of one manifest, unless they were fetched recently.
 func (p *Publishing) reader(tenant string) func(context.Context, string) (*snapshot.Snapshot, error) {
 	copies := p.options.Store.Copies(tenant)
 	until := time.Now().Add(readFor)
@@ -386,7 +384,7 @@ func (p *Publishing) reader(tenant string) func(context.Context, string) (*snaps
 	}
 }
 
-// recent returns what was read of a source within that time; nil: nothing was.
+// recent returns what was fetched of a source within that time, or nil.
 func recent(ctx context.Context, copies snapshot.Copies, url string, within time.Duration) *snapshot.Snapshot {
 	s, err := copies.Latest(ctx, url)
 	if err != nil || s == nil || s.Octets == nil || time.Since(s.FetchedAt) >= within {
@@ -395,8 +393,7 @@ func recent(ctx context.Context, copies snapshot.Copies, url string, within time
 	return s
 }
 
-// pinsOf returns what is to be looked at again: each excerpt of the citations of a stored answer, or of what a run has
-// for its final one.
+// pinsOf returns what to check later: each excerpt cited by a stored answer, or recorded by a run for its final one.
 func pinsOf(job *store.Publication, what *publishable, m *manifest.Manifest, signed *manifest.Signed) []store.Pin {
 	answer, run := "", job.Run
 	if what.call != nil {
@@ -406,7 +403,7 @@ func pinsOf(job *store.Publication, what *publishable, m *manifest.Manifest, sig
 	var list []store.Pin
 	for _, c := range m.Cited(what.answer) {
 		if !strings.HasPrefix(c.Source.URL, "http") {
-			continue // nobody can look at it
+			continue // it cannot be fetched
 		}
 		pin := store.Pin{
 			URL: c.Source.URL, AnswerID: answer, Run: run, Citation: c.Citation, ClaimID: c.Claim.ID,
@@ -421,32 +418,32 @@ func pinsOf(job *store.Publication, what *publishable, m *manifest.Manifest, sig
 }
 
 const (
-	// resolveAgain is how long after its addresses were resolved an answer may take to reach the store, and how long
-	// those that could not be resolved are not asked again.
+	// resolveAgain is how long a resolved answer may take to reach the store, and how long URLs that could not be
+	// resolved are not tried again.
 	resolveAgain = time.Minute
-	// maxResolves is how many addresses of an answer are asked at a time.
+	// maxResolves is how many URLs of an answer are resolved at a time.
 	maxResolves = 8
 )
 
-// errResolved says that an answer was changed first, and its manifest comes afterwards.
+// errResolved postpones the manifest of an answer that was changed first.
 var errResolved = errors.New("addresses of its sources were resolved")
 
-// resolved remembers what was resolved just now, by tenant and answer: the answer's manifest and its run's are built at
-// the same time, and the answer reaches the store later.
+// resolved remembers recent results by tenant and answer: the manifests of an answer and of its run are built at the
+// same time, and the changed answer reaches the store later.
 type resolved struct {
 	mu   sync.Mutex
 	list map[[2]string]*resolving
 }
 
-// resolving is what becomes of the addresses of one answer.
+// resolving is the state of resolving one answer's URLs.
 type resolving struct {
 	since    time.Time
 	done     bool
-	replaced []string // these will not be in the answer any more
+	replaced []string // URLs that will no longer be in the answer
 }
 
-// take begins to resolve the addresses of an answer: then it returns how to say what came of it. Else it reports
-// whether to wait: somebody else is at it, or the store has not got the answer yet.
+// take starts resolving the URLs of an answer, and returns the function that records the result. Otherwise it reports
+// whether to wait: because another manifest is doing so, or the store does not have the changed answer yet.
 func (r *resolved) take(c *store.Call) (done func(replaced []string, err error), wait bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -475,7 +472,7 @@ func (r *resolved) take(c *store.Call) (done func(replaced []string, err error),
 	}, false
 }
 
-// resolve replaces addresses that only redirect, if there are any and that is wanted.
+// resolve replaces URLs that only redirect, if there are any and Resolve is set.
 func (p *Publishing) resolve(ctx context.Context, call *store.Call) error {
 	redirects := func(s ibid.Source) bool { return wire.IsRedirect(s.URL) }
 	if p.options.Resolve == nil || call == nil || !slices.ContainsFunc(call.Answer.Sources, redirects) {
@@ -486,9 +483,9 @@ func (p *Publishing) resolve(ctx context.Context, call *store.Call) error {
 		return errResolved
 	}
 	if done == nil {
-		return nil // these lead nowhere
+		return nil // these could not be resolved
 	}
-	var replaced []string // that are not in the answer any more
+	var replaced []string // no longer in the answer
 	changed, err := resolveRedirects(ctx, p.options.Fetcher, call.Answer)
 	if err == nil && changed != nil {
 		if err = p.options.Resolve(ctx, call.WithAnswer(changed)); err != nil {
@@ -507,8 +504,8 @@ func (p *Publishing) resolve(ctx context.Context, call *store.Call) error {
 	return err
 }
 
-// resolveRedirects returns the answer with those addresses replaced that lead elsewhere and say nothing, each asked
-// once; nil: there are none, or none could be resolved. What cannot be resolved stays as it is.
+// resolveRedirects returns the answer with redirecting URLs replaced by their targets, each resolved once, or nil if
+// there are none or none could be resolved. Those that cannot be resolved are left unchanged.
 func resolveRedirects(ctx context.Context, f *snapshot.Fetcher, a *ibid.Answer) (*ibid.Answer, error) {
 	leads := make([]string, len(a.Sources))
 	slots := make(chan struct{}, maxResolves)
@@ -537,7 +534,7 @@ func resolveRedirects(ctx context.Context, f *snapshot.Fetcher, a *ibid.Answer) 
 		}
 	}
 	if !changed {
-		return nil, nil //nolint:nilnil // as it says
+		return nil, nil //nolint:nilnil // as documented
 	}
 	return &out, nil
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// An answer gets its manifest: nobody has it before, everybody can verify it afterwards.
+// An answer gets its manifest: nobody has it before, and everybody can verify it afterwards.
 func TestPublishing(t *testing.T) {
 	for level, want := range map[int]verify.State{2: verify.Valid, 3: verify.Trusted} {
 		web := site(t, map[string]string{"/tides": tidePage})
@@ -59,7 +59,7 @@ func TestPublishing(t *testing.T) {
 	}
 }
 
-// checkKept looks at what the store has of a manifest of the run "work".
+// checkKept checks what the store has of a manifest of the run "work".
 func checkKept(t *testing.T, h *house, call *store.Call, path, url string) {
 	t.Helper()
 	ctx := t.Context()
@@ -90,7 +90,7 @@ func checkKept(t *testing.T, h *house, call *store.Call, path, url string) {
 	}
 }
 
-// The run's manifest has its whole chain, and each change of an answer makes another revision of both.
+// The run's manifest has its whole chain, and each change of an answer makes a new revision of both.
 func TestPublishingRuns(t *testing.T) {
 	web := site(t, map[string]string{"/tides": tidePage, "/more": tidePage})
 	s := newStore(t)
@@ -116,7 +116,7 @@ func TestPublishingRuns(t *testing.T) {
 	if r := h.report(t, final); r.State != verify.Trusted {
 		t.Errorf("%s: %s", r.State, r.Why())
 	}
-	if n := web.count("/tides"); n != 2 { // the publisher, then the verifier: three manifests cite what was read once
+	if n := web.count("/tides"); n != 2 { // the publisher, then the verifier: three manifests cite one fetched version
 		t.Errorf("the page was read %d times", n)
 	}
 	later := cites(t, "ans_later", "work", web.URL+"/tides", web.URL+"/more")
@@ -134,7 +134,7 @@ func TestPublishingRuns(t *testing.T) {
 	}
 }
 
-// What the agent wrote itself cites what its sentences rest on, and only what sources are found to say is quoted.
+// A text that the agent wrote cites what its sentences rest on, quoting only what is found in the sources.
 func TestPublishingFinal(t *testing.T) {
 	web := site(t, map[string]string{"/tides": tidePage, "/empty": "<p>Nothing of that is here any more, sorry.</p>"})
 	s := newStore(t)
@@ -161,8 +161,8 @@ func TestPublishingFinal(t *testing.T) {
 		got = append(got, row{c.Text, cs.URL, m.Sources[at].RetrievedBy, cs.ExcerptOrigin, cs.Unavailable})
 	}
 	want := []row{
-		{highTide + ".", web.URL + "/tides", manifest.ByObserver, manifest.OriginPublisher, ""}, // its passage, which the page has
-		{gone, web.URL + "/empty", manifest.ByObserver, "", manifest.NoEvidence},                // what the agent recorded of it is not what is there
+		{highTide + ".", web.URL + "/tides", manifest.ByObserver, manifest.OriginPublisher, ""}, // its passage, which is on the page
+		{gone, web.URL + "/empty", manifest.ByObserver, "", manifest.NoEvidence},                // the agent's recording is not on the page
 		{noted, "urn:ibid:src:note", manifest.ByPublisher, manifest.OriginInferred, ""},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
@@ -173,7 +173,7 @@ func TestPublishingFinal(t *testing.T) {
 	}
 }
 
-// Sources that cannot be read are said to be so, and keep nobody waiting.
+// Sources that cannot be read are declared so, without delaying the others.
 func TestPublishingUnread(t *testing.T) {
 	web := site(t, map[string]string{})
 	web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -223,7 +223,7 @@ func TestPublishingUnread(t *testing.T) {
 	}
 }
 
-// One that is interrupted is built by the next, and a mistake of ours is tried again, too.
+// An interrupted manifest is built by the next node, and a panic is retried.
 func TestPublishingInterrupted(t *testing.T) {
 	reading := make(chan struct{}, 10)
 	web := site(t, map[string]string{"/tides": tidePage})
@@ -257,7 +257,7 @@ func TestPublishingInterrupted(t *testing.T) {
 	}
 }
 
-// What somebody else builds now, because what it is of was deleted in part, is nobody's fault.
+// A manifest taken over by another node, because part of its subject was deleted, is not logged as a failure.
 func TestPublishingLost(t *testing.T) {
 	reading, open := make(chan struct{}, 10), make(chan struct{})
 	web := site(t, map[string]string{"/tides": tidePage})
@@ -285,7 +285,8 @@ func TestPublishingLost(t *testing.T) {
 	}
 }
 
-// Without a key nothing is published, and nothing is given up: it is made when there is one. What is deleted meanwhile is not.
+// Without a key nothing is published and nothing given up: manifests are built once there is one, except those deleted
+// in the meantime.
 func TestPublishingWithoutKey(t *testing.T) {
 	web := site(t, map[string]string{"/tides": tidePage})
 	s := newStore(t)
@@ -307,7 +308,7 @@ func TestPublishingWithoutKey(t *testing.T) {
 	}
 }
 
-// Two nodes share the work, and go on when their database was away.
+// Two nodes share the work, and continue after an outage of their database.
 func TestPublishingTogether(t *testing.T) {
 	server := testenv.Postgres(t)
 	web := site(t, map[string]string{"/tides": tidePage})
@@ -336,7 +337,7 @@ func TestPublishingTogether(t *testing.T) {
 		t.Error(err)
 	}
 	server.Stop(t)
-	testenv.Until(t, "it says that the store is away", func() bool { return strings.Contains(h.log.String(), "the store cannot be asked what is due") })
+	testenv.Until(t, "it says that the store is away", func() bool { return strings.Contains(h.log.String(), "the store cannot be asked for due work") })
 	server.Start(t)
 	testenv.Until(t, "the store is back", func() bool { return s.Put(t.Context(), calls[10:]) == nil })
 	built(12)
@@ -358,7 +359,7 @@ func TestNewPublishing(t *testing.T) {
 	}
 }
 
-// redirecting is an address as Google's grounding answers have them.
+// redirecting is the prefix of the URLs in Google's grounding answers.
 const redirecting = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/"
 
 // everywhere resolves all names to one address of this machine, 127.0.0.77.
@@ -395,7 +396,7 @@ func everywhere(t *testing.T) *net.Resolver {
 	}}
 }
 
-// grounding is all of the web: redirects, and the page that they lead to. It counts who asks for a redirect.
+// grounding is the whole web: redirects, and the page they lead to. It counts the requests for redirects.
 func grounding(t *testing.T) (*snapshot.Fetcher, *atomic.Int32) {
 	t.Helper()
 	var asked atomic.Int32
@@ -424,8 +425,8 @@ func grounding(t *testing.T) (*snapshot.Fetcher, *atomic.Int32) {
 	return fetcher(t, snapshot.FetchOptions{Resolver: everywhere(t), TLS: &tls.Config{RootCAs: roots, ServerName: "example.com"}}), &asked
 }
 
-// An address that only redirects is resolved once, if that is wanted; the answer and its manifests have both. What cannot be
-// resolved stays, and what goes wrong with it keeps nobody else waiting.
+// A redirecting URL is resolved once, if enabled; the answer and its manifests have both URLs. One that cannot be
+// resolved is kept, and failures do not delay others.
 func TestPublishingRedirects(t *testing.T) {
 	f, asked := grounding(t)
 	s := newStore(t)
@@ -459,11 +460,11 @@ func TestPublishingRedirects(t *testing.T) {
 	if got := call.Answer.Sources[0]; got.URL != "https://harbour.example/tides" || got.OriginalURL != redirecting+"good" {
 		t.Errorf("stored: %+v", got)
 	}
-	testenv.Until(t, "the mistake is caught", func() bool { return strings.Contains(h.log.String(), "a mistake of ours was caught") })
+	testenv.Until(t, "the panic is caught", func() bool { return strings.Contains(h.log.String(), "a panic was caught") })
 	if kept.Load() != 1 || len(told(t, s, "run_1", store.EventBackfill)) != 1 {
 		t.Errorf("kept %d times", kept.Load())
 	}
-	if n := asked.Load(); n > 4 { // the odd one's are asked each time it is tried
+	if n := asked.Load(); n > 4 { // the odd one's are requested on each attempt
 		t.Errorf("the redirect was asked %d times", n)
 	}
 	if pins, err := s.Pins(t.Context(), store.DefaultTenant, "https://harbour.example/tides"); err != nil || len(pins) != 2 {
@@ -471,7 +472,7 @@ func TestPublishingRedirects(t *testing.T) {
 	}
 }
 
-// Where nobody wants it, an address is published as it is, with where it leads.
+// If this is disabled, a URL is published unchanged, with its target.
 func TestPublishingRedirectsUnresolved(t *testing.T) {
 	f, _ := grounding(t)
 	s := newStore(t)

@@ -13,14 +13,13 @@ import (
 )
 
 const (
-	// MaxJobs is how many answers may wait for the same kind of work. One more gets none.
+	// MaxJobs limits the answers waiting for one kind of work. Any more are refused.
 	MaxJobs = 256
-	// MaxJobBytes is how many bytes of requests and encoded calls they may hold together. What exceeds it gets none
-	// either.
+	// MaxJobBytes limits their requests and encoded calls in bytes. Any more are refused as well.
 	MaxJobBytes = 64 << 20
 )
 
-// queue holds the answers that wait for one kind of work.
+// queue holds the answers waiting for one kind of work.
 type queue struct {
 	jobs  chan *Job
 	bytes atomic.Int64 // of the jobs
@@ -28,7 +27,7 @@ type queue struct {
 
 func newQueue() *queue { return &queue{jobs: make(chan *Job, MaxJobs)} }
 
-// offer adds a job, and reports whether there was room. It never blocks.
+// offer adds a job and reports whether there was room. It never blocks.
 func (q *queue) offer(j *Job) bool {
 	size := j.size()
 	if q.bytes.Add(size) <= MaxJobBytes {
@@ -42,7 +41,7 @@ func (q *queue) offer(j *Job) bool {
 	return false
 }
 
-// run does the jobs, several at a time, until ctx ends. Then it waits for those under way and forgets the rest.
+// run does the jobs, several at a time, until ctx ends. It then waits for those in progress and discards the rest.
 func (q *queue) run(ctx context.Context, workers int, do func(context.Context, *Job)) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -66,17 +65,17 @@ func (q *queue) run(ctx context.Context, workers int, do func(context.Context, *
 	}
 }
 
-// poll does what the store says is due, several at a time. One that takes long keeps none of the others waiting.
+// poll does the work that the store reports as due, several items at a time. A slow item does not delay the others.
 type poll[T any] struct {
-	every  time.Duration // how often due is asked while it has nothing
+	every  time.Duration // how often due is called while there is no work
 	atOnce int
 	due    func(ctx context.Context, limit int) ([]T, error)
 	do     func(ctx context.Context, job *T)
 	log    *slog.Logger
-	what   string // is done: for the log, which is told once that due cannot answer, and not each time
+	what   string // the name of the work, for the log; a failing store is logged once, not each time
 }
 
-// run does what is due until ctx ends; then it waits for what is under way.
+// run works until ctx ends; then it waits for the items in progress.
 func (p *poll[T]) run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -88,7 +87,7 @@ func (p *poll[T]) run(ctx context.Context) {
 		list, err := p.due(ctx, free)
 		if err != nil && ctx.Err() == nil && !failing {
 			p.log.WarnContext(
-				ctx, "the store cannot be asked what is due", slog.String("work", p.what), slog.Any("error", err),
+				ctx, "the store cannot be asked for due work", slog.String("work", p.what), slog.Any("error", err),
 			)
 		}
 		failing = err != nil
@@ -103,7 +102,7 @@ func (p *poll[T]) run(ctx context.Context) {
 	}
 }
 
-// wait returns when due is worth asking, and how many were done meanwhile: what was done may have made more due.
+// wait returns when due is worth calling, with the number of items done in the meantime, which may have made more due.
 func (p *poll[T]) wait(ctx context.Context, tick *time.Ticker, done <-chan struct{}, failing bool, free int) int {
 	for n := 0; ; {
 		select {
@@ -124,7 +123,7 @@ func (p *poll[T]) wait(ctx context.Context, tick *time.Ticker, done <-chan struc
 	}
 }
 
-// newCounter returns a counter by labels, registered with r unless that is nil.
+// newCounter returns a counter with labels, registered with r unless that is nil.
 func newCounter(r prometheus.Registerer, name, help string, labels ...string) (*prometheus.CounterVec, error) {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	if r != nil {
@@ -135,14 +134,14 @@ func newCounter(r prometheus.Registerer, name, help string, labels ...string) (*
 	return c, nil
 }
 
-// recovered calls do and returns its error. A panic, which is a mistake of ours, is logged with its stack and returned
-// as an error; attr says what was being worked on.
+// recovered calls do and returns its error. A panic, which is a bug, is logged with its stack and returned as an error;
+// attr identifies the item.
 func recovered(ctx context.Context, log *slog.Logger, doing string, attr slog.Attr, do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &ownFault{fmt.Errorf("%s: a mistake of ours: %v", doing, v)}
+			err = &ownFault{fmt.Errorf("%s: panic: %v", doing, v)}
 			log.LogAttrs(
-				ctx, slog.LevelError, "a mistake of ours was caught", attr, slog.String("stack", string(debug.Stack())),
+				ctx, slog.LevelError, "a panic was caught", attr, slog.String("stack", string(debug.Stack())),
 			)
 		}
 	}()

@@ -15,27 +15,27 @@ import (
 const (
 	pruneEvery = time.Hour
 	pruneDelay = 5 * time.Minute
-	// pruneJump is how far beyond the time that has passed the clock may have gone forward since the last time.
+	// pruneJump is how far the clock may have jumped forward since the last time.
 	pruneJump = 5 * time.Minute
 )
 
 // Retention removes answers that are older than the retention allows.
 type Retention struct {
 	Store  *store.Store
-	Keep   store.Retention // Now and DryRun are not looked at
-	Logger *slog.Logger    // nil: nothing is logged
+	Keep   store.Retention // Now and DryRun are ignored
+	Logger *slog.Logger    // nil disables logging
 
-	clock, steady time.Time // when jumped was called last, by the store's clock and by one that does not jump
+	clock, steady time.Time // at the last call of jumped, by the store's clock and by one that does not jump
 }
 
-// Run removes old answers some minutes after it was called, then every hour, until ctx ends; then it returns nil. The
-// delay is random, up to five minutes, so that nodes that start together do not all begin at once. What goes wrong is
-// logged and tried again an hour later. When the clock has jumped forward, nothing is removed for an hour, in which it
-// may be set right. Without a duration in Keep only what verifiers remember is ever removed: see [store.Store.Memory].
+// Run removes old answers after a random delay of up to five minutes, so that nodes started together do not prune
+// together, and then every hour until ctx ends, when it returns nil. Failures are logged and retried an hour later. If
+// the clock has jumped forward, nothing is removed for an hour, in which it can be corrected. Without a duration in
+// Keep, only the memory of verifiers is pruned: see [store.Store.Memory].
 func (r *Retention) Run(ctx context.Context) error {
-	timer := time.NewTimer(rand.N(pruneDelay)) //nolint:gosec // no secret
+	timer := time.NewTimer(rand.N(pruneDelay)) //nolint:gosec // not security-sensitive
 	defer timer.Stop()
-	_ = r.jumped() // the time to compare the first one with
+	_ = r.jumped() // the base for the first comparison
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,7 +50,7 @@ func (r *Retention) Run(ctx context.Context) error {
 func (r *Retention) prune(ctx context.Context) {
 	log := cmp.Or(r.Logger, slog.New(slog.DiscardHandler))
 	if by := r.jumped(); by > pruneJump {
-		log.LogAttrs(ctx, slog.LevelWarn, "the clock has jumped: old answers are not removed before the next time",
+		log.LogAttrs(ctx, slog.LevelWarn, "the clock has jumped forward: old answers are not removed for now",
 			slog.Duration("by", by))
 		return
 	}
@@ -81,11 +81,11 @@ func (r *Retention) prune(ctx context.Context) {
 	}
 }
 
-// jumped returns by how much the store's clock has gone forward, since jumped was called last, beyond the time that has
-// passed; 0 at the first call.
+// jumped returns how far the store's clock has advanced beyond the elapsed time since the last call, or 0 on the first
+// call.
 func (r *Retention) jumped() time.Duration {
 	clock, steady := r.clock, r.steady
-	r.clock, r.steady = r.Store.Now().Round(0), time.Now() // without the monotonic reading, and with it
+	r.clock, r.steady = r.Store.Now().Round(0), time.Now() // without and with the monotonic reading
 	if clock.IsZero() {
 		return 0
 	}

@@ -24,7 +24,7 @@ func storeCall(t *testing.T, s *store.Store, id, provider string) {
 	}}))
 }
 
-// Old answers go soon after the start and every hour; what is removed is logged, and so is why it cannot be.
+// Old answers are removed soon after the start and every hour; removals and failures are logged.
 func TestRetention(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ibid.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// Without a limit answers stay for ever. What verifiers remember to save work goes all the same, and nobody is told.
+// Without a limit answers are kept for ever. The memory of verifiers is pruned all the same, silently.
 func TestRetentionForEver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ibid.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestRetentionForEver(t *testing.T) {
 	})
 }
 
-// The clock goes an hour forward and comes back: no answer is removed before its time, and each is in the end.
+// The clock jumps forward by an hour and back: no answer is removed early, and each is removed in the end.
 func TestRetentionClock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ibid.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestRetentionClock(t *testing.T) {
 		}
 		time.Sleep(time.Hour + 10*time.Minute) // two passes
 		ahead.Store(int64(2 * time.Hour))
-		<-log.note // the third one, after two hours, when the clock says four
+		<-log.note // the third pass, after two hours, when the clock shows four
 		if !isThere() || !strings.Contains(log.String(), "the clock has jumped") {
 			t.Errorf("it is removed early: %s", log.String())
 		}

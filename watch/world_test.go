@@ -36,9 +36,9 @@ const (
 type pages struct {
 	*httptest.Server
 	mu    sync.Mutex
-	pages map[string]string // by path; missing: 404
+	pages map[string]string // by path; a missing one is a 404
 	asked map[string]int
-	etag  bool // the site knows conditional requests
+	etag  bool // the site supports conditional requests
 }
 
 func site(t *testing.T, list map[string]string) *pages {
@@ -70,7 +70,7 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, text)
 }
 
-// set changes a page; an empty text takes it away.
+// set changes a page; an empty text removes it.
 func (p *pages) set(path, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func fetcher(t *testing.T, o snapshot.FetchOptions) *snapshot.Fetcher {
 	return f
 }
 
-// house publishes at a level, under an address of its own.
+// house publishes at a level, on its own address.
 type house struct {
 	*manifest.Publisher
 	store *store.Store
@@ -152,7 +152,7 @@ func (h *house) publishing(t *testing.T, change func(*watch.PublishingOptions)) 
 	return testenv.Must(watch.NewPublishing(o))(t)
 }
 
-// start runs a worker, and returns what ends it and waits.
+// start runs a worker, and returns a function that stops it and waits.
 func start(t *testing.T, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -171,7 +171,7 @@ func start(t *testing.T, run func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// get returns the status of a path, and its body.
+// get returns the status and body of a path.
 func (h *house) get(t *testing.T, path string) (int, string) {
 	t.Helper()
 	rec := httptest.NewRecorder()
@@ -179,7 +179,7 @@ func (h *house) get(t *testing.T, path string) (int, string) {
 	return rec.Code, rec.Body.String()
 }
 
-// path returns where the manifest of a call of a run is; without an id, that of the run.
+// path returns the path of the manifest of a call of a run, or of the run if id is empty.
 func (h *house) path(t *testing.T, run, id string) string {
 	t.Helper()
 	pub := testenv.Must(h.store.Pub(t.Context(), store.DefaultTenant, run))(t)
@@ -204,14 +204,14 @@ func (h *house) served(t *testing.T, path string) *manifest.Manifest {
 	return m
 }
 
-// report verifies the manifest at a path as anybody could who trusts the house.
+// report verifies the manifest at a path as anyone who trusts the house would.
 func (h *house) report(t *testing.T, path string) *verify.Report {
 	t.Helper()
 	v := &verify.Verifier{Fetcher: fetcher(t, snapshot.FetchOptions{}), Trust: []string{strings.TrimPrefix(h.Origin, "http://")}}
 	return testenv.Must(v.Manifest(t.Context(), h.Origin+path))(t)
 }
 
-// cites is a captured call of a run whose answer says highTide and cites the addresses for it.
+// cites returns a captured call of a run whose answer states highTide and cites the URLs for it.
 func cites(t *testing.T, id, run string, urls ...string) *store.Call {
 	t.Helper()
 	a := &ibid.Answer{
@@ -232,7 +232,7 @@ func put(t *testing.T, s *store.Store, calls ...*store.Call) {
 	testenv.OK(t, s.Put(t.Context(), calls))
 }
 
-// published marks calls as to be published.
+// published marks calls for publication.
 func published(calls ...*store.Call) []*store.Call {
 	for _, c := range calls {
 		c.Publish = true
@@ -240,7 +240,7 @@ func published(calls ...*store.Call) []*store.Call {
 	return calls
 }
 
-// told returns what the events of a kind say.
+// told returns the data of the events of a kind.
 func told(t *testing.T, s *store.Store, run, kind string) []map[string]any {
 	t.Helper()
 	events := testenv.Must(s.Events(t.Context(), store.DefaultTenant, run, 0, 1000))(t)

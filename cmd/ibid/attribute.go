@@ -25,13 +25,13 @@ import (
 
 // attributeFlags are the flags of ibid attribute.
 type attributeFlags struct {
-	cite        citeFlags // what to write, and what goes with a provider's response
+	cite        citeFlags // what to write, and the provider's request and documents
 	sources     []string
 	threshold   server.Threshold
 	perSentence int
 	cited       bool
 	explain     bool
-	allow       server.Networks // only the networks that may be reached
+	allow       server.Networks // networks that may be connected to besides the public ones
 	checker     checkerFlags
 }
 
@@ -40,27 +40,28 @@ func newAttribute(w world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attribute ANSWER --source PATH|URL...",
 		Short: "Find citations for an answer that has none",
-		Long: `Reads an answer and the sources it may rest on, finds for each sentence the
-passages that support it, and shows the answer with these citations, as ibid
-cite does. - is standard input, for the answer or for one source.
+		Long: `Reads an answer and the sources it may be based on, finds the passages that
+support each sentence, and shows the answer with these citations, as ibid cite
+does. - is standard input, for the answer or for one source.
 
 The answer is a provider's response, an answer document of ibid, plain text or
 Markdown. Sources are text, Markdown, HTML, PDF (its text layer), or JSON lines
-of documents; of a directory, all such files in it and below. Pages are fetched
-from public addresses at ports 80 and 443 only, unless --allow-net names another.
+of documents; a directory stands for all such files in and below it. Pages are
+fetched from public addresses at ports 80 and 443 only, unless --allow-net names
+another network.
 
-For each sentence the nearest passages are checked, and those with at least the
-threshold are cited, as "origin": "inferred", with the words of the source, their
-place and the score. Citations that the answer has already stay, and their
-sentences are left alone, unless --cited asks for all. Headings, images, questions,
-code and phrases such as "I hope this helps" cite nothing.
+For each sentence the nearest passages are checked, and those that score at least
+the threshold are cited as "origin": "inferred", with the source's words, their
+place and the score. Existing citations stay, and their sentences are skipped
+unless --cited includes them. Headings, images, questions, code and phrases such
+as "I hope this helps" get no citations.
 
-Sentences that say something and have no citation are listed on standard error,
+Sentences that make a statement but have no citation are listed on standard error,
 and in the member attribution of JSON. --explain adds the passages considered for
 each sentence, their scores, the words they lack, and the values that differ.
 
-Exit codes: 0 done, also if nothing was found; 2 if the answer, or a source or a
-line of one, could not be read.`,
+Exit codes: 0 done, even if nothing was found; 2 if the answer, a source or a line
+of a source could not be read.`,
 		Example: `  ibid attribute answer.md --source notes/
   ibid attribute response.json --source paper.pdf --source page.html --as html
   ibid attribute answer.txt --source docs/*.md --threshold strict --explain
@@ -68,13 +69,13 @@ line of one, could not be read.`,
 		Args: wants(many, "there is no answer",
 			"ibid attribute ANSWER --source PATH; - reads the answer from standard input"),
 		RunE: func(c *cobra.Command, args []string) error {
-			// The first argument is the answer; others are sources that a shell made of a pattern.
+			// The first argument is the answer; any others are sources, from a shell pattern.
 			names := slices.Concat(f.sources, args[1:])
 			if len(f.sources) == 0 {
 				return usagef("--source PATH names a file, a directory or a page", "there are no sources")
 			}
 			if f.perSentence < 1 {
-				return usagef("leave it out for 2", "--per-sentence %d is less than 1", f.perSentence)
+				return usagef("the default is 2", "--per-sentence %d is less than 1", f.perSentence)
 			}
 			cite, err := newCiteJob(&f.cite, args[:1], w)
 			if err != nil {
@@ -83,7 +84,7 @@ line of one, could not be read.`,
 			if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
 				return err
 			}
-			// what is supported is for it to say; the threshold says what is cited
+			// The checker's own labels are kept; the threshold only decides what is cited.
 			checker, err := f.checker.build(f.checker.file, 0, w)
 			if err != nil {
 				return err
@@ -103,14 +104,13 @@ line of one, could not be read.`,
 		return pflag.NormalizedName(name)
 	})
 	flags.StringArrayVar(&f.sources, "source", nil,
-		"a file or directory of sources, or the URL of a page, as a `PATH`; repeatable, and more may follow as "+
-			"arguments")
+		"a `FILE` or directory of sources, or the URL of a page; repeatable, and more may follow as arguments")
 	flags.Var(&f.threshold, "threshold",
-		"the least score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1")
+		"the lowest score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1")
 	flags.IntVar(&f.perSentence, "per-sentence", support.DefaultPerSentence,
-		"the `NUMBER` of passages that one sentence cites at most")
-	flags.BoolVar(&f.cited, "cited", false, "look for sources of sentences that have a citation, too")
-	flags.BoolVar(&f.explain, "explain", false, "say for each sentence which passages were considered")
+		"the largest `NUMBER` of passages cited for one sentence")
+	flags.BoolVar(&f.cited, "cited", false, "also find sources for sentences that have a citation")
+	flags.BoolVar(&f.explain, "explain", false, "list the passages considered for each sentence")
 	f.cite.add(flags)
 	server.AddNetFlag(flags, &f.allow)
 	f.checker.add(flags, nil)
@@ -121,10 +121,10 @@ line of one, could not be read.`,
 type attributeJob struct {
 	world
 	flags   *attributeFlags
-	cite    *citeJob // what to write, and what goes with a provider's response
+	cite    *citeJob // what to write, and the provider's request and documents
 	answer  string   // its name
 	sources []string
-	failed  bool         // some source, or a part of it, could not be read
+	failed  bool         // a source, or a part of one, could not be read
 	issues  []ibid.Issue // of the sources
 }
 
@@ -160,19 +160,19 @@ func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) e
 	return nil
 }
 
-// maxUncited is how many sentences without a source are listed for people.
+// maxUncited limits the sentences without a source that are listed for people.
 const maxUncited = 20
 
-// attributionJSON is the member attribution of the answer document that ibid attribute writes. Offsets are in the
+// attributionJSON is the member attribution of the answer document that ibid attribute writes. Offsets have the
 // document's unit.
 type attributionJSON struct {
 	By           string         `json:"by"`
 	Threshold    float64        `json:"threshold"`
-	UncitedShare *float64       `json:"uncited_share"` // null: no sentence says anything
+	UncitedShare *float64       `json:"uncited_share"` // null if no sentence makes a statement
 	Uncited      []sentenceJSON `json:"uncited"`
-	// how many sentences the share leaves out, by why
+	// the number of sentences not counted in the share, by reason
 	LeftOut map[support.SkipReason]int `json:"left_out"`
-	// of the sources: what of them could not be read, or was odd
+	// of the sources: unreadable parts and irregularities
 	Issues    []ibid.Issue    `json:"issues"`
 	Sentences *[]sentenceJSON `json:"sentences,omitempty"` // with --explain
 }
@@ -274,7 +274,7 @@ func newCandidate(c *support.Candidate, docs []support.Document) candidateJSON {
 	return out
 }
 
-// comment tells people what the output does not.
+// comment reports what the output does not contain.
 func (job *attributeJob) comment(found *support.Attribution, docs []support.Document) {
 	if job.flags.explain && job.cite.form != asJSON {
 		for i := range found.Sentences {
@@ -285,7 +285,7 @@ func (job *attributeJob) comment(found *support.Attribution, docs []support.Docu
 				continue
 			}
 			if len(s.Candidates) == 0 {
-				say(job.err, "  no passage has a word of it")
+				say(job.err, "  no passage shares a word with it")
 			}
 			for k := range s.Candidates {
 				say(job.err, "%s", explainOne(&s.Candidates[k], docs))
@@ -312,19 +312,19 @@ func (job *attributeJob) comment(found *support.Attribution, docs []support.Docu
 	}
 	switch {
 	case said == 0:
-		say(job.err, "the answer has no sentence that says something")
+		say(job.err, "no sentence of the answer makes a statement")
 	case len(without) > 0:
 		say(job.err, "%d of %s without a source:", len(without), plural(said, "sentence"))
 		for _, words := range without[:min(len(without), maxUncited)] {
 			say(job.err, "no source: %s", words)
 		}
 		if more := len(without) - maxUncited; more > 0 {
-			say(job.err, "and %d more: --json lists all", more)
+			say(job.err, "and %d more; --json lists all", more)
 		}
 	}
 }
 
-// explainOne returns a line about a passage.
+// explainOne returns a line about a candidate passage.
 func explainOne(c *support.Candidate, docs []support.Document) string {
 	d := &docs[c.Document]
 	var b strings.Builder
@@ -349,13 +349,13 @@ func explainOne(c *support.Candidate, docs []support.Document) string {
 	return b.String()
 }
 
-// Bounds of what is read as sources in one call.
+// Limits of the sources read in one call.
 const (
 	maxSourceFiles = 10_000
 	maxSourceBytes = 512 << 20
 )
 
-// readAnswer reads an answer: a document of ibid's, or whatever ibid cite reads.
+// readAnswer reads an answer: an answer document of ibid, or any input of ibid cite.
 func readAnswer(name string, o ibid.DecodeOptions, w world) (*ibid.Answer, error) {
 	bad := func(err error) error { return usagef(explain(err).hint, "read %s: %w", name, err) }
 	in, err := openInput(&item{name: name}, w.in, nil)
@@ -383,12 +383,12 @@ func readAnswer(name string, o ibid.DecodeOptions, w world) (*ibid.Answer, error
 		return nil, bad(err)
 	}
 	if !a.Complete {
-		say(w.err, "%s: the answer breaks off; what could be read of it is used", name)
+		say(w.err, "%s: the answer is truncated; what could be read is used", name)
 	}
 	return a, nil
 }
 
-// isDocument reports whether bytes are an answer document: one object with the members that only such have.
+// isDocument reports whether data is an answer document: an object with members that only these have.
 func isDocument(data []byte) bool {
 	var head struct {
 		Version   *int            `json:"version"`
@@ -401,13 +401,13 @@ func isDocument(data []byte) bool {
 		head.Version != nil && head.Text != nil && head.Unit != nil && head.Citations != nil
 }
 
-// sourceFile is a file to be read as a source.
+// sourceFile is a file to read as a source.
 type sourceFile struct {
 	name  string
-	found bool // in a directory: what is no text there is passed over
+	found bool // from a directory, where files that are not text are skipped
 }
 
-// readSources reads all sources. What cannot be read is said, and the others are used.
+// readSources reads all sources. It reports those that cannot be read and uses the others.
 func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, error) {
 	files, err := job.listSources()
 	if err != nil {
@@ -420,9 +420,9 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 	bar := newProgress(names, false, job.world)
 	defer bar.over(&job.err)()
 	fetcher := newPageFetcher(job.flags.allow)
-	defer func() { _ = fetcher.Close() }() // nothing is lost
+	defer func() { _ = fetcher.Close() }() // only reads
 	var docs []support.Document
-	var passed []string
+	var skipped []string
 	total := 0
 	for _, f := range files {
 		found, called, size, err := readSource(ctx, f.name, fetcher, job.in, bar.watch)
@@ -432,7 +432,7 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 			return nil, usagef("name fewer files", "the sources have more than %d MiB", maxSourceBytes>>20)
 		case err != nil && f.found && (errors.Is(err, snapshot.ErrUnsupported) || errors.Is(err, snapshot.ErrEmpty)):
 			reason := strings.TrimPrefix(err.Error(), snapshot.ErrUnsupported.Error()+": ")
-			passed = append(passed, fmt.Sprintf("%s (%s)", f.name, reason))
+			skipped = append(skipped, fmt.Sprintf("%s (%s)", f.name, reason))
 			job.issues = append(job.issues, ibid.Issue{Code: "passed-over", Detail: f.name + ": " + reason})
 		case err != nil:
 			job.unread(f.name, err)
@@ -453,12 +453,12 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 			docs = append(docs, support.Document{Source: d.Source, Text: d.Text.Content, Passages: passages})
 		}
 	}
-	if len(passed) > 0 {
-		text := strings.Join(passed[:min(len(passed), maxPassed)], ", ")
-		if more := len(passed) - maxPassed; more > 0 {
+	if len(skipped) > 0 {
+		text := strings.Join(skipped[:min(len(skipped), maxSkipped)], ", ")
+		if more := len(skipped) - maxSkipped; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
-		say(job.err, "%s in directories passed over: %s", plural(len(passed), "file"), text)
+		say(job.err, "skipped %s in directories: %s", plural(len(skipped), "file"), text)
 	}
 	if len(docs) == 0 {
 		return nil, usagef("sources are text, Markdown, HTML, PDF or JSON lines", "no source could be read")
@@ -466,17 +466,17 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 	return docs, nil
 }
 
-// maxPassed is how many of the files that were passed over are named to people.
-const maxPassed = 3
+// maxSkipped limits the skipped files that are named for people.
+const maxSkipped = 3
 
-// unread says that a source could not be read.
+// unread reports that a source could not be read.
 func (job *attributeJob) unread(name string, err error) {
 	job.failed = true
 	job.issues = append(job.issues, ibid.Issue{Code: "unreadable", Detail: fmt.Sprintf("%s: %v", name, err)})
 	say(job.err, "read %s: %v", name, err)
 }
 
-// listSources finds the files that the names stand for.
+// listSources returns the files that the names refer to.
 func (job *attributeJob) listSources() ([]sourceFile, error) {
 	var files []sourceFile
 	for _, name := range job.sources {
@@ -505,7 +505,7 @@ func (job *attributeJob) listSources() ([]sourceFile, error) {
 		}
 	}
 	if len(files) > maxSourceFiles {
-		return nil, usagef("name fewer directories", "the sources are more than %d files", maxSourceFiles)
+		return nil, usagef("name fewer directories", "the sources have more than %d files", maxSourceFiles)
 	}
 	return files, nil
 }

@@ -20,17 +20,18 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// maxAhead is how many bytes of archives and lines are held at a time: of what is read ahead of what is written.
+// maxAhead limits the bytes of archives and lines that are read but not yet written.
 const maxAhead = 64 << 20
 
-// maxLine is how many bytes a line may have. A longer one is an error of that line.
+// maxLine is the largest size of a line in bytes. A longer one is an error of that line.
 const maxLine = 8 << 20
 
-// inOrder works on items, so many at once, and tells what came of them one by one, in their order. An error of tell
-// ends it. The first item goes alone, so that the others find what it has learned, such as the keys of a publisher.
+// inOrder runs work on up to atOnce items at a time and passes the results to write in the order of the items. An error
+// of write ends it. The first item is processed alone, so that the others benefit from what it caches, such as a
+// publisher's keys.
 func inOrder[I, O any](
 	ctx context.Context, atOnce int, items func(context.Context) iter.Seq[I],
-	work func(context.Context, I) O, tell func(I, O) error,
+	work func(context.Context, I) O, write func(I, O) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -40,10 +41,10 @@ func inOrder[I, O any](
 		item I
 		done chan O
 	}
-	waiting, first := make(chan job, atOnce-1), make(chan struct{})
+	waiting, firstDone := make(chan job, atOnce-1), make(chan struct{})
 	all.Go(func() {
 		defer close(waiting)
-		told := first
+		ready := firstDone
 		for item := range items(ctx) {
 			j := job{item, make(chan O, 1)}
 			select {
@@ -53,15 +54,15 @@ func inOrder[I, O any](
 			}
 			all.Go(func() { j.done <- work(ctx, item) })
 			select {
-			case <-told: // closed for all but the first
+			case <-ready: // closed for all but the first
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
-	once := sync.OnceFunc(func() { close(first) })
+	once := sync.OnceFunc(func() { close(firstDone) })
 	for j := range waiting {
-		if err := tell(j.item, <-j.done); err != nil {
+		if err := write(j.item, <-j.done); err != nil {
 			return err
 		}
 		once()
@@ -69,45 +70,46 @@ func inOrder[I, O any](
 	return ctx.Err()
 }
 
-// item is one of the inputs of a command.
+// item is one input of a command.
 type item struct {
 	name string
-	data []byte // what an archive or a line has; nil: name is that of a file, an address or standard input
-	held int64  // bytes of feed.room
+	data []byte // from an archive or a line; nil if name is a file, an address or standard input
+	held int64  // bytes acquired from feed.room
 	err  error  // why it cannot be read
 }
 
-// isURL reports whether somebody who names this means a page, not a file.
+// isURL reports whether a name is that of a page, not of a file.
 func isURL(name string) bool {
 	scheme, _, ok := strings.Cut(name, "://")
 	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
-// feed is where items come from, in their order: of each name the item, or those that are in an archive, or on the
-// lines of a file. Use it once.
+// feed yields items in order: for each name the item itself, or the items in the archive or on the lines of the file.
+// It must be used only once.
 type feed struct {
 	names   []string
-	list    string // a file with more names, one a line; empty: there is none
-	lines   bool   // each line of a file with such a name, and of standard input, is an item
+	list    string // a file with more names, one per line; empty if there is none
+	lines   bool   // each line of a JSON lines file, and of standard input, is an item
 	stdin   io.Reader
-	through func(io.Reader) io.Reader // sees what is read of archives, of lines and of the list
-	done    *resumption               // what an earlier call has written; nil: there was none
-	skip    int                       // the first items, which are in it
+	through func(io.Reader) io.Reader // wraps the readers of archives, lines and the list
+	done    *resumption               // the output of an earlier call; nil if there was none
+	skip    int                       // leading items that are in it already
 
-	room  *semaphore.Weighted // of [maxAhead]
+	room  *semaphore.Weighted // limited to [maxAhead]
 	count int                 // items so far
 	err   error               // why it ended early
 }
 
-// tarEndings are the endings of the names of archives.
+// tarEndings are the file name suffixes of archives.
 var tarEndings = []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"}
 
-// lineEndings are the endings of the names of JSON lines.
+// lineEndings are the file name suffixes of JSON lines.
 var lineEndings = []string{
 	".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst",
 }
 
-// holds says what the items of a name are: the files of an archive, or the lines; neither: the name is one item.
+// holds reports whether the items of a name are the files of an archive, or lines; if neither, the name is itself an
+// item.
 func (f *feed) holds(name string) (files, lines bool) {
 	lower := strings.ToLower(name)
 	isEnding := func(ending string) bool { return strings.HasSuffix(lower, ending) }
@@ -123,7 +125,7 @@ func (f *feed) many() bool {
 	})
 }
 
-// items returns the items. Whoever is done with one gives back to room what it held.
+// items yields the items. The consumer of an item must release its bytes to room.
 func (f *feed) items(ctx context.Context) iter.Seq[*item] {
 	f.room = semaphore.NewWeighted(maxAhead)
 	return func(yield func(*item) bool) {
@@ -158,13 +160,13 @@ func (f *feed) items(ctx context.Context) iter.Seq[*item] {
 			return
 		}
 		if f.count < f.skip {
-			why := fmt.Sprintf("it has %d lines, and the call has %s", f.skip, plural(f.count, "input"))
+			why := fmt.Sprintf("it has %d lines, but the call has only %s", f.skip, plural(f.count, "input"))
 			f.err = f.done.foreign(why)
 		}
 	}
 }
 
-// hold waits until there is room for so many bytes.
+// hold waits until room has n bytes and records them in the item.
 func (f *feed) hold(ctx context.Context, it *item, n int64) bool {
 	n = min(n, maxAhead)
 	if f.room.Acquire(ctx, n) != nil {
@@ -174,20 +176,20 @@ func (f *feed) hold(ctx context.Context, it *item, n int64) bool {
 	return true
 }
 
-// give yields an item if it is wanted, and reports whether more are.
+// give yields an item unless it is skipped, and reports whether to continue.
 func (f *feed) give(it *item, yield func(*item) bool) bool {
 	f.count++
 	if f.count > f.skip {
 		return yield(it)
 	}
 	if name := strings.ToValidUTF8(it.name, "\ufffd"); f.count == f.skip && name != f.done.last {
-		f.err = f.done.foreign(fmt.Sprintf("its line %d is about %s, not about %s", f.count, f.done.last, name))
+		f.err = f.done.foreign(fmt.Sprintf("its line %d is about %s, not %s", f.count, f.done.last, name))
 		return false
 	}
 	return true
 }
 
-// readThrough reads a file with many items. If it cannot be opened, it is one item with that error.
+// readThrough reads a file with many items. A file that cannot be opened is one item with that error.
 func (f *feed) readThrough(name string, read func(io.Reader) bool, yield func(*item) bool) bool {
 	from, closeFile, err := openFile(name, f.stdin)
 	if err != nil {
@@ -198,7 +200,7 @@ func (f *feed) readThrough(name string, read func(io.Reader) bool, yield func(*i
 		from = f.through(from)
 	}
 	buffered := bufio.NewReaderSize(from, maxHead)
-	head, _ := buffered.Peek(prelude) // an error comes again
+	head, _ := buffered.Peek(prelude) // an error will recur
 	coding := markedAs(head)
 	r, err := coding.Reader(buffered, maxWindow)
 	if err != nil {
@@ -242,7 +244,7 @@ func (f *feed) readTar(ctx context.Context, name string, r io.Reader, yield func
 	}
 }
 
-// readLines gives the lines of a file that are not blank. If it cannot be read on, an item has that error.
+// readLines gives the lines of a file that are not blank. A read error is given as an item.
 func (f *feed) readLines(
 	name string, r io.Reader, give func(line []byte, number int, err error) bool, yield func(*item) bool,
 ) bool {
@@ -257,8 +259,8 @@ func (f *feed) readLines(
 	return more
 }
 
-// readLines gives all lines, with their numbers from 1, as long as give says so. One that is too long comes with an
-// error, and nothing else of it.
+// readLines passes all lines, with their numbers from 1, to give as long as it returns true. A line that is too long is
+// passed as an error, without content.
 func readLines(r *bufio.Reader, give func(line []byte, number int, err error) bool) error {
 	for number := 1; ; number++ {
 		line, err := readLine(r)
@@ -281,7 +283,7 @@ func readLines(r *bufio.Reader, give func(line []byte, number int, err error) bo
 
 var errLongLine = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
 
-// readLine reads a line. Of one that is too long nothing is kept.
+// readLine reads a line. The content of a line that is too long is discarded.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	long := false
@@ -302,36 +304,36 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// isBlank reports whether nothing stands on a line.
+// isBlank reports whether a line has only white space.
 func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
 
-// addResumeFlag adds --resume, for a command that writes a line of JSON for each of its inputs.
+// addResumeFlag adds --resume, for a command that writes one line of JSON per input.
 func addResumeFlag(flags *pflag.FlagSet, name *string) {
 	flags.StringVar(
-		name, "resume", "", "write JSON to this `FILE`, behind what an earlier call wrote that was broken off",
+		name, "resume", "", "write JSON to this `FILE`, after the output of an earlier call that was interrupted",
 	)
 	withoutVariable(flags, "resume")
 }
 
 // errResume refuses --resume in a call that does not write JSON.
-var errResume = usagef("its lines say how far it came", "--resume goes with --json only")
+var errResume = usagef("the lines of JSON record the progress", "--resume only works with --json")
 
-// resumption is what an earlier call, which was broken off, has written: a line for each of its inputs, in their order.
+// resumption is the output of an earlier call that was interrupted: one line per input, in order.
 type resumption struct {
 	*os.File
 
-	count int    // whole lines
-	last  string // the input that the last of them is about
+	count int    // complete lines
+	last  string // the input of the last complete line
 }
 
-// resume opens a file to write to it behind its whole lines; one that was begun is taken off.
+// resume opens a file to append to its complete lines, removing an incomplete one.
 func resume(name string) (*resumption, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // as os.Create makes files
 	if err != nil {
-		return nil, usagef("--resume names the file that the output goes to", "resume %s: %w", name, bare(err))
+		return nil, usagef("--resume names the output file", "resume %s: %w", name, bare(err))
 	}
 	r := &resumption{File: f}
-	var last, end, at int64 // where the last whole line begins, and ends
+	var last, end, at int64 // the start and end of the last complete line
 	for lines := bufio.NewReaderSize(f, 1<<20); err == nil || errors.Is(err, bufio.ErrBufferFull); {
 		var part []byte
 		part, err = lines.ReadSlice('\n')
@@ -346,7 +348,7 @@ func resume(name string) (*resumption, error) {
 		}
 		whole := io.NewSectionReader(f, last, end-last)
 		if json.NewDecoder(whole).Decode(&line) != nil || line.Input == nil {
-			return nil, errors.Join(r.foreign("its last line is none that this command writes"), f.Close())
+			return nil, errors.Join(r.foreign("its last line was not written by this command"), f.Close())
 		}
 		r.last = *line.Input
 	}
@@ -361,7 +363,7 @@ func resume(name string) (*resumption, error) {
 	return r, nil
 }
 
-// foreign says that the file is not the output of this call.
+// foreign returns the error of a file that is not the output of this call.
 func (r *resumption) foreign(why string) error {
-	return usagef("--resume wants the same inputs as the call that was broken off", "resume %s: %s", r.Name(), why)
+	return usagef("--resume needs the same inputs as the call that was interrupted", "resume %s: %s", r.Name(), why)
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// What comes of items is told in their order, the first before any other is begun, and never more than so many at once.
+// Results are written in the order of the items, the first before any other starts, with at most so many running at
+// once.
 func TestInOrder(t *testing.T) {
 	const items, atOnce = 1000, 8
 	var running, begun atomic.Int64
@@ -45,7 +46,7 @@ func TestInOrder(t *testing.T) {
 	}
 	err := inOrder(t.Context(), atOnce, numbers, double, func(i, twice int) error {
 		if i == 0 && begun.Load() != 1 {
-			t.Errorf("%d were begun before the first was told of", begun.Load())
+			t.Errorf("%d were started before the first was written", begun.Load())
 		}
 		if twice != 2*i {
 			t.Errorf("%d became %d", i, twice)
@@ -54,11 +55,11 @@ func TestInOrder(t *testing.T) {
 		return nil
 	})
 	if err != nil || len(told) != items {
-		t.Fatalf("%d told of, %v", len(told), err)
+		t.Fatalf("%d written, %v", len(told), err)
 	}
 	for i, n := range told {
 		if i != n {
-			t.Fatalf("%d was told of as number %d", n, i)
+			t.Fatalf("%d was written as number %d", n, i)
 		}
 	}
 	stop := errors.New("enough")
@@ -72,7 +73,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// heapProbe counts the lines that are written to it, and looks at the heap after the first tenth and at the end.
+// heapProbe counts the lines written to it and measures the heap after the first tenth and at the end.
 type heapProbe struct {
 	of, lines   int
 	early, late uint64 // bytes in use

@@ -21,7 +21,7 @@ type checkFlags struct {
 	sources, others       []string
 	json                  bool
 	threshold             server.Threshold
-	allow                 server.Networks // only the networks that may be reached
+	allow                 server.Networks // networks that may be connected to besides the public ones
 	checker               checkerFlags
 }
 
@@ -29,35 +29,36 @@ func newCheck(w world) *cobra.Command {
 	f := &checkFlags{}
 	c := &cobra.Command{
 		Use:   "check --claim TEXT --source FILE|URL... | --batch FILE",
-		Short: "Say whether sources support a claim",
-		Long: `Compares a claim with what its sources say: text, Markdown, HTML, PDF (its text
-layer) or JSON lines of documents, in files or at addresses. It says supported,
-partial, unsupported, contradicted or unverified, where the evidence stands, and
-what the claim says that the evidence does not.
+		Short: "Check whether sources support a claim",
+		Long: `Compares a claim with its sources: text, Markdown, HTML, PDF (its text layer) or
+JSON lines of documents, in files or at URLs. It prints supported, partial,
+unsupported, contradicted or unverified, the evidence and its location, and the
+parts of the claim that are missing from the evidence.
 
 The default checker, lexical, compares words, without a network or a model. Its
 score is the calibrated probability that people would call the claim supported.
-It never says contradicted; a changed number, date, name or negation is partial.
+It never prints contradicted; a changed number, date, name or negation is partial.
 
-Others stand under checkers in the file of --config, and --checker names one:
+Other checkers are configured under checkers in the file of --config, and selected
+with --checker:
 
   checkers:
     careful: {checker: judge, judge-url: http://127.0.0.1:11434/v1, judge-model: llama3.1}
 
-What these are asked about leaves this machine. docs/support.md has all kinds
-(judge, minicheck, grounding, cascade) and settings.
+They may send the claims and passages to other machines. docs/support.md has all
+kinds (judge, minicheck, grounding, cascade) and settings.
 
 Only public addresses are fetched, at ports 80 and 443, unless --allow-net names
 another network.
 
---batch reads JSON lines {"id", "claim", "passages": [...]}, whose passages are
-strings or objects with text, and may have a member context, and writes one line
-for each: id, label, score, missing, evidence and more. A line that cannot be
-read or checked has the member error.
+--batch reads JSON lines {"id", "claim", "passages": [...]}, where passages are
+strings or objects with text, and context is optional. It writes one line for each:
+id, label, score, missing, evidence and more. A line that cannot be read or checked
+has the member error.
 
-Exit codes: 0 supported; 1 partial, unsupported or contradicted; 2 unverified,
-or it could not be found out, or a part of a source could not be read. With
---batch: 0 if all lines were checked, else 2.`,
+Exit codes: 0 supported; 1 partial, unsupported or contradicted; 2 unverified, or
+the check failed, or a part of a source could not be read. With --batch: 0 if all
+lines were checked, else 2.`,
 		Example: `  ibid check --claim 'The bridge opened in 1932.' --source bridge.html
   ibid check --claim 'Herons eat fish.' --source birds.pdf --source a.md --json
   ibid check --claim 'Herons eat fish.' --source https://herons.example/food
@@ -83,34 +84,34 @@ or it could not be found out, or a part of a source could not be read. With
 	flags.StringArrayVar(&f.sources, "source", nil,
 		"a `FILE` or the URL of a page to check it against, - for standard input; repeatable")
 	flags.StringArrayVar(&f.others, "other", nil,
-		"a `FILE` or the URL of another source of the same answer: if that says the claim and no --source does, it is "+
-			"named; repeatable")
+		"a `FILE` or the URL of another source of the same answer, which is named if it supports the claim and no "+
+			"--source does; repeatable")
 	flags.StringVar(&f.context, "context", "",
-		"`TEXT` that tells what the claim's words refer to, as the question; never evidence")
+		"`TEXT` that explains what the claim refers to, such as the question; never used as evidence")
 	flags.StringVar(&f.batch, "batch", "", "check each line of a `FILE` of JSON lines instead, - for standard input")
 	flags.BoolVar(&f.json, "json", false, "write the verdict as one line of JSON; --batch always does")
 	flags.Var(&f.threshold, "threshold",
-		"the least score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; without it "+
-			"the checker's own")
+		"the lowest score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; the "+
+			"default is the checker's own")
 	server.AddNetFlag(flags, &f.allow)
 	f.checker.add(flags, nil)
 	return c
 }
 
-// validate says what is wrong with the call itself.
+// validate reports invalid combinations of flags.
 func (f *checkFlags) validate(c *cobra.Command) error {
 	switch {
 	case f.batch == "" && f.claim == "" && !c.Flags().Changed("claim"):
-		return usagef("--claim TEXT says it, or --batch FILE many", "there is no claim")
+		return usagef("use --claim TEXT, or --batch FILE for many", "there is no claim")
 	case f.batch == "" && strings.TrimSpace(f.claim) == "":
-		return usagef("--claim TEXT says it", "the claim is empty")
+		return usagef("use --claim TEXT", "the claim is empty")
 	case f.batch != "" && (f.claim != "" || len(f.sources)+len(f.others) > 0 || f.context != ""):
 		return usagef(
-			"each line of the file has a claim and its passages",
-			"--batch goes without --claim, --source, --other and --context",
+			"each line of the file has its own claim and passages",
+			"--batch cannot be combined with --claim, --source, --other or --context",
 		)
 	case f.batch == "" && len(f.sources) == 0:
-		return usagef("--source FILE or URL names one", "there is no source")
+		return usagef("use --source FILE or URL", "there is no source")
 	}
 	return onceStdin(slices.Concat(f.sources, f.others))
 }
@@ -118,7 +119,7 @@ func (f *checkFlags) validate(c *cobra.Command) error {
 // checkOne checks one claim.
 func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w world) error {
 	fetcher := newPageFetcher(f.allow)
-	defer func() { _ = fetcher.Close() }() // nothing is lost
+	defer func() { _ = fetcher.Close() }() // only reads
 	sources, err := readMaterial(ctx, f.sources, fetcher, w)
 	if err != nil {
 		return err
@@ -165,20 +166,20 @@ func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w wo
 	return errNo
 }
 
-// checkHint is what to do about an error of a checker.
+// checkHint returns the hint for an error of a checker.
 func checkHint(err error) string {
 	switch text := err.Error(); {
 	case strings.Contains(text, "connection refused"):
-		return "is it running there?"
+		return "is the server running there?"
 	case strings.Contains(text, "401"), strings.Contains(text, "403"):
-		return "is the key the right one for this address?"
+		return "is the key valid for this address?"
 	case strings.Contains(text, "404"):
 		return "does the address end before /chat/completions, and does the server have that model?"
 	}
 	return ""
 }
 
-// What is shown of evidence to people.
+// Limits of the evidence shown to people.
 const (
 	maxShownEvidence = 3
 	maxShownExcerpt  = 400 // characters
@@ -203,7 +204,7 @@ func writeVerdict(w io.Writer, v *support.Verdict, m, others *material) error {
 	}
 	if e := v.WrongSource; e != nil {
 		from, span := others.find(*e)
-		row("wrong-source", "it stands in "+from.place()+": "+excerpt(from.text[span.Start:span.End]))
+		row("wrong-source", "found in "+from.place()+": "+excerpt(from.text[span.Start:span.End]))
 	}
 	terms := v.MissingWords()
 	if more := len(terms) - maxShownMissing; more > 0 {
@@ -222,15 +223,15 @@ func writeVerdict(w io.Writer, v *support.Verdict, m, others *material) error {
 	return err
 }
 
-// conflictWords says a conflict to people.
+// conflictWords describes a conflict to people.
 func conflictWords(c *support.ReportConflict) string {
-	if c.Kind == support.ConflictNegation && c.Note != "" { // its values are no words that stand for each other
+	if c.Kind == support.ConflictNegation && c.Note != "" { // its values are not words that replace each other
 		return strings.TrimPrefix(c.Note, "negation: ")
 	}
 	return fmt.Sprintf("%s: the claim has %s, the source %s", c.Kind, c.Claim, c.Evidence)
 }
 
-// excerpt returns the beginning of a text, as a quotation.
+// excerpt returns the beginning of a text in quotation marks.
 func excerpt(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if head := text.Runes(s, maxShownExcerpt); head != s {

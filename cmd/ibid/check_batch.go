@@ -20,10 +20,10 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// What of a batch is held at a time.
+// Limits of the lines checked together.
 const (
-	maxBatchBytes = 8 << 20 // of lines that are checked together
-	maxBatchPairs = 64      // lines that are checked together
+	maxBatchBytes = 8 << 20 // bytes
+	maxBatchPairs = 64      // lines
 )
 
 // batchLine is a line of the input.
@@ -72,15 +72,15 @@ func (p *batchPassage) UnmarshalJSON(data []byte) error {
 type batch struct {
 	checker support.Checker
 	out     io.Writer
-	lines   []*checkLine   // in order; those with an error already are not checked
+	lines   []*checkLine   // in order; those with an error are not checked
 	pairs   []support.Pair // of the others
 	bytes   int
-	number  int // of the line that was read last, from 1
-	taken   int // lines that are not empty
+	number  int // of the last line read, from 1
+	taken   int // lines that are not blank
 	failed  int
 }
 
-// checkBatch checks the lines of a file. Only what cannot be read or written ends it early.
+// checkBatch checks the lines of a file. Only a failure to read or write ends it early.
 func checkBatch(ctx context.Context, name string, checker support.Checker, w world) error {
 	_, fast := checker.(*support.Lexical)
 	bar := newProgress([]string{name}, !fast, w)
@@ -95,16 +95,16 @@ func checkBatch(ctx context.Context, name string, checker support.Checker, w wor
 		return err
 	}
 	if b.taken == 0 {
-		return usagef(`each line is {"id", "claim", "passages": [...]}`, "read %s: it has no line", name)
+		return usagef(`each line is {"id", "claim", "passages": [...]}`, "read %s: the file is empty", name)
 	}
 	if b.failed > 0 {
-		say(w.err, "%s of %d could not be checked; the member error says why", plural(b.failed, "line"), b.taken)
+		say(w.err, "%s of %d could not be checked; see the member error", plural(b.failed, "line"), b.taken)
 		return errReported
 	}
 	return nil
 }
 
-// checkLines reads, checks and writes. What was read is checked before more is waited for.
+// checkLines reads, checks and writes lines. Lines that have been read are checked before it waits for more.
 func (b *batch) checkLines(ctx context.Context, r *bufio.Reader) error {
 	var failed error
 	err := readLines(r, func(line []byte, number int, err error) bool {
@@ -113,7 +113,7 @@ func (b *batch) checkLines(ctx context.Context, r *bufio.Reader) error {
 			b.add(line, err)
 		}
 		ahead, _ := r.Peek(r.Buffered())
-		isLast := bytes.IndexByte(ahead, '\n') < 0 // of those that have been read
+		isLast := bytes.IndexByte(ahead, '\n') < 0 // of the lines read so far
 		if isLast || len(b.pairs) >= maxBatchPairs || b.bytes >= maxBatchBytes {
 			failed = b.flush(ctx)
 		}
@@ -125,7 +125,8 @@ func (b *batch) checkLines(ctx context.Context, r *bufio.Reader) error {
 	return failed
 }
 
-// add takes a line; of one that is too long only that it was. Bytes that are not UTF-8 would vanish without a word.
+// add adds a line, or only its error if it was too long. Bytes that are not UTF-8 are reported, as they would vanish
+// silently.
 func (b *batch) add(data []byte, err error) {
 	var in batchLine
 	var issues []ibid.Issue
@@ -133,7 +134,7 @@ func (b *batch) add(data []byte, err error) {
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 		issues = []ibid.Issue{{
 			Code:   snapshot.IssueInvalidUTF8,
-			Detail: "the line has bytes that are not UTF-8; they are replacement characters now",
+			Detail: "bytes that are not UTF-8 were replaced with replacement characters",
 		}}
 	}
 	code, why := "unreadable", err
@@ -172,7 +173,7 @@ func passagesOf(list []batchPassage) []support.Passage {
 	return all
 }
 
-// wrongKind says what an element or a member of it is, and what it should be. Other errors stay as they are.
+// wrongKind reports the actual and the expected type of an element or one of its members. Other errors are unchanged.
 func wrongKind(of string, err error) error {
 	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -189,7 +190,7 @@ func wrongKind(of string, err error) error {
 	return fmt.Errorf("%s is %s, want %s", of, is, cmp.Or(want, "an object"))
 }
 
-// flush checks what was read and writes its lines.
+// flush checks the collected lines and writes the results.
 func (b *batch) flush(ctx context.Context) error {
 	if len(b.lines) == 0 {
 		return nil
@@ -226,9 +227,9 @@ func (b *batch) flush(ctx context.Context) error {
 	return nil
 }
 
-// checkLine is the output of ibid check --json and --batch: names stay, and there may be more.
+// checkLine is the output of ibid check --json and --batch. Members may be added, but not renamed.
 type checkLine struct {
-	ID   json.RawMessage `json:"id,omitempty"` // as the line has it; absent without --batch
+	ID   json.RawMessage `json:"id,omitempty"` // as in the line; absent without --batch
 	Line int             `json:"line,omitempty"`
 	*support.Report
 
@@ -243,7 +244,7 @@ type checkError struct {
 	Message string `json:"message"`
 }
 
-// newCheckLine returns what is written of a verdict. Lists are never null.
+// newCheckLine returns the output for a verdict. Lists are never null.
 func newCheckLine(p *support.Pair, v *support.Verdict) *checkLine {
 	line := &checkLine{
 		Report: v.Report(p), Escalated: v.Escalated, Signals: v.Signals, Issues: append([]ibid.Issue{}, v.Issues...),
@@ -257,7 +258,7 @@ func newCheckLine(p *support.Pair, v *support.Verdict) *checkLine {
 func writeCheckLine(w io.Writer, line *checkLine) error {
 	raw, err := wire.Encode(line)
 	if err == nil {
-		// Ids stand there as their line had them.
+		// Ids are written exactly as they were read.
 		_, err = w.Write(append(bytes.ToValidUTF8(raw, []byte("\ufffd")), '\n'))
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// What a batch writes is UTF-8, whatever its ids were.
+// The output of a batch is UTF-8, whatever its ids were.
 func TestBatchIsUTF8(t *testing.T) {
 	var b bytes.Buffer
 	testenv.OK(t, writeCheckLine(&b, &checkLine{ID: json.RawMessage("\"a\xff\xfeb\"")}))

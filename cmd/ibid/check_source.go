@@ -16,7 +16,7 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// material is what a claim is checked against.
+// material is the text that a claim is checked against.
 type material struct {
 	passages []support.Passage
 	from     []origin     // of each passage
@@ -24,14 +24,14 @@ type material struct {
 	failed   bool         // a part of a source could not be read
 }
 
-// origin says where a passage comes from.
+// origin is the source of a passage.
 type origin struct {
-	source  string // as it was named, and of several documents in one file which
+	source  string // its name and, if the file has several documents, the document's id
 	text    string // of the document
 	passage snapshot.Passage
 }
 
-// readMaterial reads sources, and cuts their documents into passages. A page goes by the address where it was found.
+// readMaterial reads sources and splits their documents into passages. A page is named by its final URL.
 func readMaterial(ctx context.Context, names []string, f *snapshot.Fetcher, w world) (*material, error) {
 	m := &material{}
 	for _, name := range names {
@@ -49,12 +49,12 @@ func readMaterial(ctx context.Context, names []string, f *snapshot.Fetcher, w wo
 		}
 	}
 	if len(m.passages) == 0 {
-		return nil, errors.New("the sources hold no text")
+		return nil, errors.New("the sources have no text")
 	}
 	return m, nil
 }
 
-// sayTextIssues says what was odd about a source's text, and whether a part of it could not be read.
+// sayTextIssues reports the issues of a source's text, and whether a part of it could not be read.
 func sayTextIssues(w io.Writer, name string, t *snapshot.Text) (issues []ibid.Issue, failed bool) {
 	for _, issue := range t.Issues {
 		failed = failed || issue.Code == snapshot.IssueLineUnreadable || issue.Code == snapshot.IssuePageUnreadable
@@ -78,8 +78,8 @@ func (m *material) add(name string, d *snapshot.Document, several bool) {
 	}
 }
 
-// readSource reads the documents of a file or a page. It returns what that is to be called, and how many bytes it has;
-// through sees the bytes of a file as they are read.
+// readSource reads the documents of a file or a page. It returns its display name and its size in bytes; through wraps
+// the reader of a file.
 func readSource(
 	ctx context.Context, name string, f *snapshot.Fetcher, stdin io.Reader, through func(io.Reader) io.Reader,
 ) (documents []snapshot.Document, called string, size int, err error) {
@@ -104,10 +104,9 @@ func readSource(
 	return documents, called, len(data), nil
 }
 
-// unnamedError is an error about a file or a page without its name and without that it was read: messages say both
-// themselves.
+// unnamedError is an error about a file or a page without its name and operation, which messages state themselves.
 type unnamedError struct {
-	name string // what the error begins with
+	name string // the prefix of the error
 	err  error
 }
 
@@ -120,7 +119,7 @@ func (e *unnamedError) Error() string {
 
 func (e *unnamedError) Unwrap() error { return e.err }
 
-// sourceHint is what to do about a source that could not be read, or not be fetched.
+// sourceHint returns the hint for a source that could not be read or fetched.
 func sourceHint(err error) string {
 	fetch, fetched := errors.AsType[*snapshot.FetchError](err)
 	switch {
@@ -128,13 +127,13 @@ func sourceHint(err error) string {
 		switch fetch.Kind {
 		case snapshot.Blocked:
 			if fetch.Reason == "network" || fetch.Reason == "port" {
-				return "if it is in a network of yours, --allow-net CIDR names that, as --allow-net 127.0.0.0/8"
+				return "if it is in your own network, allow that with --allow-net CIDR, such as --allow-net 127.0.0.0/8"
 			}
-			return "addresses begin with https:// or http://"
+			return "URLs begin with https:// or http://"
 		case snapshot.AccessDenied:
 			return "save the page and name the file"
 		case snapshot.TooLarge:
-			return "save what matters of it, and name the file"
+			return "save the relevant part, and name the file"
 		case snapshot.Gone:
 			return "does a browser find it?"
 		case snapshot.Unreachable:
@@ -145,24 +144,24 @@ func sourceHint(err error) string {
 	case errors.Is(err, snapshot.ErrUnsupported):
 		return "sources are text, Markdown, HTML, PDF or JSON lines"
 	case errors.Is(err, snapshot.ErrEmpty):
-		return "did the program that made it end well?"
+		return "did the program that wrote it fail?"
 	case errors.Is(err, snapshot.ErrDamaged):
 		return "does another program open it? save it again, or as text"
 	case errors.Is(err, snapshot.ErrEncrypted):
 		return "save it without its password"
 	case errors.Is(err, snapshot.ErrTooLarge), errors.Is(err, snapshot.ErrTimeout), errors.Is(err, snapshot.ErrTooDeep):
-		return "split it, or save what matters of it as text"
+		return "split it, or save the relevant part as text"
 	}
 	return explain(err).hint
 }
 
-// find returns where a piece of evidence comes from, and where it stands in that document's text.
+// find returns the origin of a piece of evidence, and its span in that document's text.
 func (m *material) find(e support.Span) (*origin, ibid.Span) {
 	from := &m.from[e.Passage]
 	return from, from.passage.Place(from.text, e.Span)
 }
 
-// name gives a piece of evidence the name of its source, and offsets in the source's text.
+// name sets the source of a piece of evidence, and its offsets in the source's text.
 func (m *material) name(out *support.ReportEvidence, e support.Span) {
 	from, span := m.find(e)
 	out.Source, out.Start, out.End, out.Text = &from.source, span.Start, span.End, from.text[span.Start:span.End]
@@ -179,14 +178,14 @@ func (o *origin) place() string {
 	return fmt.Sprintf("%s, page %d", o.source, o.passage.Page)
 }
 
-// newPageFetcher returns what reads sources that are named by their addresses: pages of the size that files may have.
+// newPageFetcher returns the fetcher for sources named by URL, with the same size limit as files.
 func newPageFetcher(allow server.Networks) *snapshot.Fetcher {
 	return snapshot.NewFetcher(&snapshot.FetchOptions{
 		Allow: allow, Limits: snapshot.FetchLimits{Bytes: snapshot.MaxBytes, Compressed: snapshot.MaxBytes},
 	})
 }
 
-// readPage reads the documents at an address. A document of a web page goes by where it was found.
+// readPage reads the documents at a URL. The document of a web page is named by its final URL.
 func readPage(
 	ctx context.Context, f *snapshot.Fetcher, name string,
 ) (documents []snapshot.Document, found string, size int, err error) {
@@ -195,7 +194,7 @@ func readPage(
 		return nil, name, 0, &unnamedError{name, err}
 	}
 	found, size = snap.FinalURL, len(snap.Octets)
-	file := found // what it would be called
+	file := found // the file name it would have
 	if u, err := url.Parse(found); err == nil {
 		if file = path.Base(u.Path); file == "." || file == "/" {
 			file = u.Host
@@ -207,7 +206,7 @@ func readPage(
 	if err != nil {
 		return nil, found, size, &unnamedError{file, err}
 	}
-	if len(documents) != 1 || documents[0].ID != file { // documents of a file of them have ids of their own
+	if len(documents) != 1 || documents[0].ID != file { // the documents of a JSON lines file have their own ids
 		return documents, found, size, nil
 	}
 	d := &documents[0]

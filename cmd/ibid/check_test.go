@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// linesMain is a program of the stories: it says of each line of a file of verdicts its id, its label and its error's code.
+// linesMain is a program for the stories: it prints the id, label and error code of each line of a file of verdicts.
 func linesMain() {
 	data, err := os.ReadFile(os.Args[1])
 	if err != nil {
@@ -51,7 +51,7 @@ func checked(t *testing.T, in string) (code int, lines []string) {
 	return code, lines
 }
 
-// Of a line that is too long nothing is kept, and the ones around it are checked.
+// The content of a line that is too long is discarded, and its neighbours are checked.
 func TestCheckLongLine(t *testing.T) {
 	good := `{"id":1,"claim":"Herons eat fish.","passages":["Herons eat fish."]}` + "\n"
 	long := `{"id":2,"claim":"` + strings.Repeat("x", maxLine) + `","passages":["y"]}`
@@ -74,7 +74,7 @@ func TestCheckLongLine(t *testing.T) {
 	}
 }
 
-// A claim of any length, and passages of any scripts, get a verdict.
+// Claims of any length, and passages in any script, get a verdict.
 func TestCheckOddClaims(t *testing.T) {
 	var in bytes.Buffer
 	e := json.NewEncoder(&in)
@@ -92,7 +92,7 @@ func TestCheckOddClaims(t *testing.T) {
 	}
 }
 
-// What was read is checked before more is waited for.
+// Lines that have been read are checked before more is waited for.
 func TestCheckLive(t *testing.T) {
 	questions := make(chan string, 1)
 	answers := make(chan string, 10)
@@ -129,9 +129,9 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// modelMain is a program of the stories: model FILE. It serves chat completions at the address it writes to the file, for the
-// key sk-story. It says supported of claims that stand in the passage and of those about people, contradicted, with an invented quote,
-// of those with the word never, and unsupported of the rest.
+// modelMain is a program for the stories: model FILE. It serves chat completions for the key sk-story at the address
+// that it writes to the file. Its verdict is supported for claims that occur in the passage and for those about people,
+// contradicted with an invented quote for those with the word never, and unsupported for the rest.
 func modelMain() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {

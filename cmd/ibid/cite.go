@@ -24,7 +24,7 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-// asJSON is the value of --as that --json stands for.
+// asJSON is the value of --as that --json is short for.
 const asJSON = "json"
 
 // citeFlags are the flags of ibid cite.
@@ -39,33 +39,34 @@ func newCite(w world) *cobra.Command {
 	f := &citeFlags{}
 	c := &cobra.Command{
 		Use:   "cite [FILE...|-]",
-		Short: "Show what a provider answered, with citations and sources",
-		Long: `Reads what LLM providers answered: response bodies and recorded streams, also
-compressed with gzip, deflate, br or zstd. - is standard input, and so is no file
-at all. A stream that arrives there is shown while it does. What curl -i printed may
-stand before a body; an HTTP status from 300 on is an error, whatever the body says.
+		Short: "Show a provider's answer with citations and sources",
+		Long: `Reads the responses of LLM providers: bodies and recorded streams, optionally
+compressed with gzip, deflate, br or zstd. - or no file at all means standard
+input; a stream that arrives there is shown live. The body may be preceded by the
+status line and header that curl -i prints; an HTTP status of 300 or more is an
+error, whatever the body contains.
 
-Which provider it was is recognised. Any other JSON or text is shown as it is.
+The provider is detected. Any other JSON or text is shown as it is.
 
 Some formats name their documents only in the request, or not at all: --request
 is its body, --documents a JSON array of the documents that the model was given:
-strings, flat objects, or objects of "id" and "data".
+strings, flat objects, or objects with "id" and "data".
 
 --as markdown, the default, plain, html, footnotes and latex write the text with
-its citations, and the sources below it. On a terminal the default is plain.
+its citations, followed by the sources. On a terminal the default is plain.
 --as json writes the answer document; openai, langchain and llamaindex write it in
-the shapes of these programs; one line for each input. --as bibtex, ris, csl-json,
-apa, mla and chicago write one bibliography of what all inputs cite.
+the formats of these programs; all of them one line per input. --as bibtex, ris,
+csl-json, apa, mla and chicago write one bibliography of what all inputs cite.
 
-Of an archive (.tar, also .tar.gz and .tar.zst) each file is an input, named
-ARCHIVE:NAME; with --lines so is each line of JSON lines (.jsonl or .ndjson, also
-.gz and .zst, and standard input), named FILE:LINE. With --json all cores work on
-them, and memory does not grow with their number. --resume FILE writes to a file,
-and goes on behind its last whole line if the same call was broken off.
+Each file of an archive (.tar, also .tar.gz and .tar.zst) is an input, named
+ARCHIVE:NAME; with --lines, so is each line of JSON lines (.jsonl or .ndjson, also
+.gz and .zst, and standard input), named FILE:LINE. With --json all cores are used,
+and memory does not grow with the number of inputs. --resume FILE writes to a file,
+and continues after its last complete line if the same call was interrupted.
 
-An input that cannot be read, or that holds a provider's error, does not end the
-work; with --json its line has the member error. The exit code is then 2. An answer
-that breaks off is shown as far as it goes, and is no error.
+An input that cannot be read, or contains a provider's error, does not stop the
+others; with --json its line has the member error. The exit code is then 2. A
+truncated answer is shown as far as it goes, and is not an error.
 
 Formats:
 ` + columns(ibid.Formats()),
@@ -86,7 +87,7 @@ Formats:
 		},
 	}
 	flags := c.Flags()
-	flags.BoolVar(&f.lines, "lines", false, "each line of JSON lines is a response of its own, not part of a stream")
+	flags.BoolVar(&f.lines, "lines", false, "each line of JSON lines is a separate response, not part of a stream")
 	withoutVariable(flags, "lines")
 	addResumeFlag(flags, &f.resume)
 	f.add(flags)
@@ -105,20 +106,20 @@ func (f *citeFlags) add(flags *pflag.FlagSet) {
 	flags.Var(server.OneOf(&f.style, "STYLE", text.Strings(ibid.Styles())...), "style",
 		"`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex")
 	flags.Var(server.OneOf(&f.marker, "KIND", "number", "id"), "marker",
-		"`KIND` of the marks in the text: number (default), or id of the source")
+		"`KIND` of the markers in the text: number (default), or id of the source")
 	flags.Var(server.OneOf(&f.unit, "UNIT", text.Strings(ibid.Units())...), "unit",
-		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (that of openai and langchain) or "+
-			"utf-16")
+		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (the default of openai and langchain) "+
+			"or utf-16")
 	flags.Var(server.OneOf(&f.format, "FORMAT", ibid.Formats()...), "format",
-		"`FORMAT` of the input, where it is recognised wrongly")
+		"`FORMAT` of the input, if detection is wrong")
 	flags.StringVar(&f.request, "request", "", "the request that the response answers, as a JSON `FILE`")
-	flags.StringVar(&f.documents, "documents", "", "the documents that were given to the model, as a JSON `FILE`")
+	flags.StringVar(&f.documents, "documents", "", "the documents that the model was given, as a JSON `FILE`")
 	flags.BoolVar(&f.noList, "no-list", false, "leave out the list of sources below the text")
 	flags.BoolVar(&f.raw, "raw", false, "add provider_metadata to JSON")
 	alternatives(flags, "as", "json")
 }
 
-// columns lists words for a help text.
+// columns formats words in columns for a help text.
 func columns(words []string) string {
 	var b strings.Builder
 	for i, word := range words {
@@ -131,25 +132,25 @@ func columns(words []string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// formOf returns the form that --as or --json asks for; empty: neither was given.
+// formOf returns the form that --as or --json selects, or "" if neither was given.
 func formOf(as string, asJSONToo bool) (string, error) {
 	switch {
 	case !asJSONToo:
 		return as, nil
 	case as != "" && as != asJSON:
-		return "", usagef("leave out one of them", "--json and --as %s contradict each other", as)
+		return "", usagef("use only one of them", "--json and --as %s contradict each other", as)
 	}
 	return asJSON, nil
 }
 
-// documentOptions returns how the answer document of an input is wanted.
+// documentOptions returns the options of the answer document of an input.
 func (f *citeFlags) documentOptions(name string) *ibid.DocumentOptions {
 	return &ibid.DocumentOptions{
 		Unit: ibid.Unit(f.unit), Style: ibid.Style(f.style), ByID: f.marker == "id", Raw: f.raw, Input: name,
 	}
 }
 
-// hintIdle says which flags were given on the command line, or by variables, and change nothing.
+// hintIdle reports flags, set on the command line or by variables, that have no effect.
 func (f *citeFlags) hintIdle(c *cobra.Command, w world) {
 	hasOffsets := f.as == string(export.OpenAI) || f.as == string(export.LangChain)
 	for _, name := range []string{"style", "unit", "raw"} {
@@ -159,7 +160,7 @@ func (f *citeFlags) hintIdle(c *cobra.Command, w world) {
 	}
 }
 
-// citeJob is one call of ibid cite: from names to what is written.
+// citeJob is one call of ibid cite.
 type citeJob struct {
 	world
 	flags   *citeFlags
@@ -167,29 +168,29 @@ type citeJob struct {
 	feed    feed
 	options ibid.DecodeOptions
 	target  output
-	through func(io.Reader) io.Reader // sees what is read of files
+	through func(io.Reader) io.Reader // wraps the readers of files
 	failed  int                       // inputs that could not be read
-	said    int                       // of them, those of which people were told
+	said    int                       // of these, inputs reported individually
 	count   int                       // inputs
 }
 
-// output writes answers in the form that --as names.
+// output writes answers in the form selected by --as.
 type output interface {
-	// write writes one input's answer. An answer of which bad is not nil may hold nothing else.
+	// write writes one input's answer, which may be empty if bad is set.
 	write(r *reading) error
 }
 
-// reading is what came of one input.
+// reading is the result of reading one input.
 type reading struct {
 	name   string
 	answer *ibid.Answer
-	bad    error  // why it counts as failed; nil: it does not
-	shown  bool   // it was shown while it arrived
-	line   []byte // its answer document; nil: none is written
-	stop   error  // what was shown meanwhile, or its document, cannot be written
+	bad    error  // why it counts as failed, or nil
+	shown  bool   // it was shown live
+	line   []byte // its answer document, or nil
+	stop   error  // why live output, or the document, cannot be written
 }
 
-// newCiteJob reads what goes with the responses.
+// newCiteJob checks the flags, and reads the request and documents.
 func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	form, err := formOf(f.as, f.json)
 	switch {
@@ -204,7 +205,7 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 		names = []string{stdinName}
 		if isTerminal(w.in) {
 			return nil, usagef(
-				"name a file, or pipe a response into ibid cite; to type one: ibid cite -",
+				"name a file, pipe a response into ibid cite, or use ibid cite - to type one",
 				"no input: standard input is a terminal",
 			)
 		}
@@ -219,14 +220,14 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	}
 	if f.request != "" && (len(names) > 1 || job.feed.many()) {
 		return nil, usagef(
-			"call ibid cite once for each pair", "--request belongs to one response, and several are named",
+			"call ibid cite once for each pair", "--request applies to one response, but there are several",
 		)
 	}
 	job.options.Format = f.format
 	if f.request != "" {
 		job.options.Request, err = readSidecar(f.request, w.in)
 		if err == nil && !json.Valid(job.options.Request) {
-			err = usagef("--request wants the body of the request: what curl sends with --data", "it is not JSON")
+			err = usagef("--request needs the body of the request, as curl sends with --data", "it is not JSON")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read request %s: %w", f.request, err)
@@ -240,7 +241,7 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	return job, nil
 }
 
-// run reads all inputs. Only what cannot be written ends it early.
+// run reads all inputs. Only a failure to write ends it early.
 func (job *citeJob) run(ctx context.Context) error {
 	if name := job.flags.resume; name != "" {
 		done, err := resume(name)
@@ -257,7 +258,7 @@ func (job *citeJob) run(ctx context.Context) error {
 		end = bar.over(&job.err)
 		job.through, job.feed.through = bar.watch, bar.watch
 	}
-	// Documents do not depend on each other, so that all cores work on them; what is shown is written while it is read.
+	// JSON documents are independent, so all cores are used; other forms are written while they are read.
 	atOnce := 1
 	if job.form == asJSON {
 		atOnce = 4 * runtime.GOMAXPROCS(0)
@@ -285,7 +286,7 @@ func (job *citeJob) run(ctx context.Context) error {
 		return job.feed.err
 	}
 	if n := job.failed - job.said; n > 0 {
-		say(job.err, "%s of %d could not be read; the member error says why", plural(n, "input"), job.count)
+		say(job.err, "%s of %d could not be read; see the member error", plural(n, "input"), job.count)
 	}
 	if job.failed > 0 {
 		return errReported
@@ -323,7 +324,7 @@ func (job *citeJob) one(_ context.Context, it *item) *reading {
 	return r
 }
 
-// read reads one input. The error is that of writing what was shown meanwhile.
+// read reads one input. Its error is that of writing live output.
 func (job *citeJob) read(in *input, r *reading) error {
 	decoder := ibid.Decoder{Options: job.options}
 	decoder.Options.Status = in.status
@@ -340,11 +341,11 @@ func (job *citeJob) read(in *input, r *reading) error {
 	_ = decoder.Close() // never fails
 	answer, decodeErr := decoder.Answer()
 	if answer.Format == ibid.Generic && errors.Is(readErr, io.ErrUnexpectedEOF) {
-		answer.Complete = false // text alone does not tell that it breaks off
+		answer.Complete = false // text alone does not show that it is truncated
 	}
 	r.answer = answer
 	if errors.Is(readErr, errUnpacked) {
-		r.answer = &ibid.Answer{} // what was unpacked up to the limit is as large as the limit
+		r.answer = &ibid.Answer{} // the part that was unpacked is as large as the limit
 	}
 	r.bad = judge(answer, readErr, decodeErr, job.options.Format)
 	if view == nil {
@@ -355,7 +356,7 @@ func (job *citeJob) read(in *input, r *reading) error {
 	return err
 }
 
-// judge says why an answer counts as failed. What merely breaks off does not.
+// judge returns why an answer counts as failed, or nil. A truncated answer does not.
 func judge(a *ibid.Answer, readErr, decodeErr error, format string) error {
 	switch {
 	case readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF):
@@ -372,7 +373,7 @@ func judge(a *ibid.Answer, readErr, decodeErr error, format string) error {
 	return nil
 }
 
-// comment tells people what the output does not. Of the many in archives and lines only the output tells.
+// comment reports what the output does not contain. For items of archives and lines, the JSON output suffices.
 func (job *citeJob) comment(it *item, r *reading) {
 	if r.bad != nil {
 		job.failed++
@@ -388,7 +389,7 @@ func (job *citeJob) comment(it *item, r *reading) {
 	}
 	a := r.answer
 	if !a.Complete {
-		say(job.err, "%s: the answer breaks off; what could be read of it is shown", r.name)
+		say(job.err, "%s: the answer is truncated; what could be read is shown", r.name)
 	}
 	if job.form == asJSON {
 		return
@@ -407,7 +408,7 @@ func (job *citeJob) comment(it *item, r *reading) {
 		notes = append(notes, plural(n, "issue"))
 	}
 	if len(notes) > 0 {
-		say(job.err, "%s: %s (--json tells more)", r.name, strings.Join(notes, ", "))
+		say(job.err, "%s: %s (use --json for more)", r.name, strings.Join(notes, ", "))
 	}
 }
 
@@ -416,7 +417,7 @@ type textOutput struct {
 	w       io.Writer
 	flags   *citeFlags
 	style   ibid.Style
-	several bool // each answer has a line with the name of its input above it
+	several bool // each answer has a header with the name of its input
 	count   int  // answers so far
 }
 
@@ -430,13 +431,13 @@ func (o *textOutput) write(r *reading) error {
 	return writeLine(o.w, r.answer.Render(o.options()))
 }
 
-// isNoAnswer reports whether nothing of an input can be shown: it is empty, or the page of some server.
+// isNoAnswer reports whether there is nothing to show: the input is empty, or some server's web page.
 func isNoAnswer(r *reading) bool {
 	page := r.bad != nil && r.answer.Format == ibid.Generic
 	return page || r.answer.Text == "" && len(r.answer.Sources) == 0
 }
 
-// options says how to render the answer whose header was written last.
+// options returns the options to render the answer whose header was written last.
 func (o *textOutput) options() *ibid.RenderOptions {
 	opts := &ibid.RenderOptions{Style: o.style, ByID: o.flags.marker == "id", List: !o.flags.noList}
 	if o.several {
@@ -445,7 +446,7 @@ func (o *textOutput) options() *ibid.RenderOptions {
 	return opts
 }
 
-// header writes the name of an input above its answer, if there are several. In HTML and LaTeX it is a comment.
+// header writes the name of an input above its answer if there are several. In HTML and LaTeX it is a comment.
 func (o *textOutput) header(name string) error {
 	o.count++
 	if !o.several {
@@ -473,22 +474,21 @@ func writeLine(w io.Writer, text string) error {
 	return err
 }
 
-// liveView shows a stream while it arrives. A body that comes in one piece is not shown by it: once all of it is there,
-// it can be rendered better.
+// liveView shows a stream while it arrives. It does not show a body that comes in one piece, which can be rendered
+// better once it is complete.
 type liveView struct {
 	out     *textOutput
 	name    string
 	framing frame.Splitter
-	held    []ibid.Event // until it is known that this is a stream, and text has come
+	held    []ibid.Event // until it is known to be a stream, and text has arrived
 	live    ibid.Live
 	streams bool // by its framing
-	texted  bool // text came
-	shown   bool // and was shown
+	texted  bool // text has arrived
+	shown   bool // text has been shown
 	err     error
 }
 
-// begin returns a view for the styles that can be written as the text comes: their beginning does not depend on the
-// end.
+// begin returns a view for the styles that can be written incrementally: their beginning does not depend on the end.
 func (o *textOutput) begin(name string) *liveView {
 	prefixed := o.several && o.style == ibid.StyleFootnotes // Live cannot keep the labels of several answers apart
 	if o.style == ibid.StyleHTML || o.style == ibid.StyleLaTeX || prefixed {
@@ -496,13 +496,13 @@ func (o *textOutput) begin(name string) *liveView {
 	}
 	opts := o.options()
 	v := &liveView{out: o, name: name}
-	v.framing.MaxDocument = 1 // only its Kind is of interest: it need not hold documents
+	v.framing.MaxDocument = 1 // only its Kind matters, so documents are not kept
 	v.live = ibid.Live{W: o.w, Style: opts.Style, ByID: opts.ByID, List: opts.List}
 	return v
 }
 
-// Write looks at bytes of the input until it is known how they are framed. It must see them before the decoder does. It
-// fails when what is shown cannot be written.
+// Write looks at the input until its framing is known. It must see the bytes before the decoder does. It fails if
+// output cannot be written.
 func (v *liveView) Write(p []byte) (int, error) {
 	if v.err != nil {
 		return 0, v.err
@@ -514,7 +514,7 @@ func (v *liveView) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// event shows what the decoder found out.
+// event shows an event of the decoder.
 func (v *liveView) event(e ibid.Event) {
 	if v.err != nil {
 		return
@@ -543,7 +543,7 @@ func (v *liveView) end() (shown bool, err error) {
 	return true, v.live.Close()
 }
 
-// jsonOutput writes answer documents, one a line.
+// jsonOutput writes answer documents, one per line.
 type jsonOutput struct {
 	w io.Writer
 }
@@ -553,7 +553,7 @@ func (o *jsonOutput) write(r *reading) error {
 	return err
 }
 
-// document returns the line of an input's answer document.
+// document returns the line with an input's answer document.
 func (f *citeFlags) document(r *reading) ([]byte, error) {
 	document := r.answer.Document(f.documentOptions(r.name))
 	if r.bad != nil && document.Error == nil {
@@ -563,7 +563,7 @@ func (f *citeFlags) document(r *reading) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// listOutput writes one bibliography of what all inputs cite, each source once.
+// listOutput writes one bibliography of everything cited, without duplicates.
 type listOutput struct {
 	world
 	format  biblio.Format
@@ -580,7 +580,7 @@ func (o *listOutput) write(r *reading) error {
 		if o.known[key] {
 			continue
 		}
-		// All sources of which nothing is known but an id share a key, and none is another.
+		// Sources with nothing but an id share a key without being the same.
 		s := &entry.Source
 		o.known[key] = s.URL != "" || s.GlobalID != "" || s.Content != "" || s.Title != "" || s.Filename != ""
 		o.entries = append(o.entries, entry)
@@ -596,11 +596,11 @@ func (o *listOutput) close() error {
 	return biblio.Write(o.out, o.format, o.entries, nil)
 }
 
-// exportOutput writes answers in the shape of another program, one a line.
+// exportOutput writes answers in another program's format, one per line.
 type exportOutput struct {
 	w      io.Writer
 	format export.Format
-	unit   ibid.Unit // empty: the one that program expects
+	unit   ibid.Unit // empty means the default of that program
 }
 
 func (o *exportOutput) write(r *reading) error {

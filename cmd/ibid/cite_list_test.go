@@ -9,7 +9,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// Sources of which only the id is known share a key, and the second was left out of the bibliography.
+// Sources with nothing but an id share a key, so the second one was left out of the bibliography.
 func TestListKeepsSourcesWithoutAWord(t *testing.T) {
 	cite := func(ids ...string) *ibid.Answer {
 		a := &ibid.Answer{Text: "Otters sleep."}

@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// Text that has arrived is shown before the rest has.
+// Text is shown as it arrives.
 func TestCiteLive(t *testing.T) {
 	for _, form := range []string{"markdown", "plain"} {
 		in, send := io.Pipe()

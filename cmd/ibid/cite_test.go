@@ -64,7 +64,7 @@ func TestCiteRecordings(t *testing.T) {
 	}
 }
 
-// All of them at once are as many lines.
+// All of them together are as many lines.
 func TestCiteRecordingsTogether(t *testing.T) {
 	names := recordings(t, filepath.Join(testenv.Shared(t), "corpus"))
 	exit, stdout, stderr := runInside(t, nil, append([]string{"cite", "--json"}, names...)...)
@@ -122,7 +122,7 @@ data: {"type":"message_stop"}
 
 `
 
-// failing is a reader's or a disk's way to say no.
+// failing is a writer that fails with an error.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
@@ -141,7 +141,7 @@ func TestWriteErrors(t *testing.T) {
 			w := world{strings.NewReader(strings.ReplaceAll(liveEvents, "|", "")), failing{test.err}, &words, func(string) (string, bool) { return "", false }}
 			exit := run(t.Context(), []string{"cite", "--as", form}, w)
 			if form == "bibtex" {
-				words.Reset() // it also says that nothing is cited
+				words.Reset() // also reports that nothing is cited
 				test.want = ""
 			}
 			if exit != test.exit || words.String() != test.want {
@@ -151,7 +151,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// Whatever comes in, one document comes out, and the exit code says whether it counts.
+// Any input produces one document, and the exit code agrees with its error.
 func FuzzCite(f *testing.F) {
 	f.Add([]byte(strings.ReplaceAll(liveEvents, "|", "")))
 	f.Add([]byte(`{"error":{"code":429,"message":"slow down"}}`))

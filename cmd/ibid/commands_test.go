@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-// runnable returns every command that does something, by its path.
+// runnable returns the commands that do something themselves, by path.
 func runnable(c *cobra.Command) map[string]*cobra.Command {
 	all := map[string]*cobra.Command{}
 	if c.Runnable() && c.IsAvailableCommand() && !c.HasAvailableSubCommands() {
@@ -29,7 +29,7 @@ func runnable(c *cobra.Command) map[string]*cobra.Command {
 	return all
 }
 
-// oneMeaning says what flags mean whose descriptions differ from command to command, and which one variable sets for all.
+// oneMeaning gives the common meaning of flags with different descriptions that share a variable.
 var oneMeaning = map[string]string{
 	"json":      "write JSON instead of text",
 	"data":      "the data directory of ibid serve",
@@ -40,7 +40,7 @@ var oneMeaning = map[string]string{
 	"documents": "the documents that are, or were, given to the model",
 }
 
-// No environment variable means one thing to one command and another thing to another: IBID_CHECK made ibid incidents audit
+// No environment variable has different meanings in different commands: IBID_CHECK used to make ibid incidents audit
 // its list.
 func TestOneVariableOneMeaning(t *testing.T) {
 	type meaning struct{ command, kind, usage string }
@@ -74,8 +74,7 @@ func TestOneVariableOneMeaning(t *testing.T) {
 	}
 }
 
-// What says that it takes a file takes - for standard input, and says of one that is not there what to name instead. Standard
-// input is taken once.
+// Commands that accept a file accept - for standard input, once, and give a hint if the file does not exist.
 func TestFilesAlike(t *testing.T) {
 	home := t.TempDir()
 	for path, c := range runnable(newRoot(world{})) {
@@ -101,7 +100,7 @@ func TestFilesAlike(t *testing.T) {
 			t.Errorf("%s -: %d %s", path, exit, words)
 		}
 		if c.Name() == "build" {
-			continue // what is no file may be an id
+			continue // a name that is not a file may be an id
 		}
 		exit, out, words := call("", "none.json")
 		if exit != exitUnknown || out != "" && c.Name() != "cite" || !strings.Contains(words, "none.json") ||
@@ -109,7 +108,7 @@ func TestFilesAlike(t *testing.T) {
 			t.Errorf("%s none.json: %d %q %s", path, exit, out, words)
 		}
 		if c.Name() == "check" {
-			continue // --batch is one
+			continue // --batch is itself one
 		}
 		if exit, _, words := call("", "-", "-"); exit != exitUnknown || !strings.HasPrefix(words, "ibid: ") {
 			t.Errorf("%s - -: %d %s", path, exit, words)
@@ -117,9 +116,9 @@ func TestFilesAlike(t *testing.T) {
 	}
 }
 
-// Whoever writes something that a program may want to read writes it as JSON, too, by the same flag.
+// Commands whose output programs may read have --json.
 func TestJSONAlike(t *testing.T) {
-	writesNothing := []string{ // but words
+	writesNothing := []string{ // only messages
 		"ibid completion", "ibid demo", "ibid key forget", "ibid key retire", "ibid key revoke", "ibid mcp", "ibid serve",
 		"ibid token revoke", "ibid help",
 	}
@@ -136,7 +135,7 @@ func TestJSONAlike(t *testing.T) {
 	}
 }
 
-// Nobody reads a list of 32 flags.
+// ibid serve does not have too many flags for its help to be read.
 func TestServeFlags(t *testing.T) {
 	n := 0
 	serve := runnable(newRoot(world{}))["ibid serve"]
@@ -152,7 +151,7 @@ func TestServeFlags(t *testing.T) {
 	})
 }
 
-// Help is as wide as the terminal: no line is wider, unless it is literal, which is indented, or a word.
+// Help is as wide as the terminal: only indented, literal lines and single words are wider.
 func TestHelpWraps(t *testing.T) {
 	for _, width := range []int{40, 60, 80, 132} {
 		widest := 0

@@ -33,7 +33,7 @@ import (
 const (
 	demoFirst = 250 * time.Millisecond
 	demoDelay = 25 * time.Millisecond
-	// demoSearch is how long a search of the web takes there, so that a reader sees what is searched for.
+	// demoSearch is the duration of a web search, long enough for a reader to see the query.
 	demoSearch = time.Second
 )
 
@@ -43,7 +43,7 @@ var demoCalls []byte
 //go:embed demo/words.txt
 var demoWords string
 
-// demoCall is one call of the conversation that is there from the start.
+// demoCall is one call of the conversation that the demo starts with.
 type demoCall struct {
 	Path   string            `json:"path"`
 	Header map[string]string `json:"header"`
@@ -54,32 +54,31 @@ func newDemo(w world) *cobra.Command {
 	c := server.Defaults()
 	cmd := &cobra.Command{
 		Use:   "demo [--listen ADDRESS]",
-		Short: "Run a gateway with made-up providers, to look at without a key",
-		Long: `Runs what ibid serve runs, in a temporary directory, in front of an upstream that
-speaks the formats of OpenAI, Gemini, Anthropic, Cohere, Perplexity and Mistral
-over answers about things that do not exist. It says where its page is, and prints
-commands to try. A prompt may also say "call a tool", "error 429", "error in the
-stream" or "break off".
+		Short: "Run a gateway with simulated providers, no key needed",
+		Long: `Runs ibid serve in a temporary directory, in front of an upstream that simulates
+OpenAI, Gemini, Anthropic, Cohere, Perplexity and Mistral with answers about things
+that do not exist. It prints the address of its page, and commands to try. A prompt
+may also say "call a tool", "error 429", "error in the stream" or "break off".
 
 It publishes one answer with a signed manifest, whose sources are pages of its own
-below /demo/; one of them changes, and ibid notices. For that it may read pages at
-127.0.0.1, which ibid serve does not.
+below /demo/; one of them changes, and ibid notices. For this it may fetch pages
+from 127.0.0.1, which ibid serve does not.
 
-Ctrl-C ends it and removes the directory. With --data it stays, and what was asked
-is there again the next time.`,
+Ctrl-C ends it and removes the directory. With --data the directory is kept, and
+its conversations are there again next time.`,
 		Example: `  ibid demo
   ibid demo --data demo/ --listen 127.0.0.1:0`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), c, w) },
 	}
 	flags := cmd.Flags()
 	c.AddListenFlags(flags)
-	flags.StringVar(&c.Data, "data", "", "`directory` to keep what is asked in (default a temporary one)")
-	withoutVariable(flags, "data") // that of ibid serve
+	flags.StringVar(&c.Data, "data", "", "`directory` for the data (default a temporary one)")
+	withoutVariable(flags, "data") // the variable belongs to ibid serve
 	server.AddOriginFlag(flags, &c.Origins)
 	return cmd
 }
 
-// demo runs the gateway, its upstream and the pages it cites until it is told to stop.
+// demo runs the gateway, its upstream and the pages it cites until ctx ends or a signal arrives.
 func demo(ctx context.Context, c *server.Config, w world) error {
 	ctx, stop := stopSignals(ctx)
 	defer stop()
@@ -88,13 +87,13 @@ func demo(ctx context.Context, c *server.Config, w world) error {
 		if err != nil {
 			return fmt.Errorf("making a directory for the demo: %w", err)
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // what is left of a temporary directory harms nobody
+		defer os.RemoveAll(dir) //nolint:errcheck // leftovers in a temporary directory are harmless
 		c.Data = dir
 	}
 	if err := c.CheckExposure(false); err != nil {
 		return err
 	}
-	// Manifests say where they are, and the port is part of that: it has to be known before all else.
+	// Manifests contain their address with the port, which must therefore be known first.
 	l, err := server.Listen(ctx, c.Listen)
 	if err != nil {
 		return err
@@ -120,7 +119,7 @@ func demo(ctx context.Context, c *server.Config, w world) error {
 	}, w)
 }
 
-// demoQuestions are what the demo can be asked in English.
+// demoQuestions are English questions that the demo can answer.
 var demoQuestions = []string{
 	"How many herons nest at Lake Tonbo?",
 	"When does the ferry to the island leave?",
@@ -128,13 +127,13 @@ var demoQuestions = []string{
 	"Write a short report on the marsh.",
 }
 
-// demoOtherwise is what the demo answers to every other question.
+// demoOtherwise is the demo's answer to any other question.
 func demoOtherwise() string {
 	return "This demo has no answer to that. Ask it, for example: " + demoQuestions[0] + "\n"
 }
 
-// startReplay starts the upstream at a port of its own, and returns where it is and what ends it. The pages that it
-// cites are below an address.
+// startReplay starts the upstream on a port of its own, and returns its address and a function that ends it. The pages
+// that it cites are below copies.
 func startReplay(ctx context.Context, copies string) (address string, end func(), err error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -150,10 +149,10 @@ func startReplay(ctx context.Context, copies string) (address string, end func()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Serve(l) // it ends by Close
+		_ = s.Serve(l) // ends with Close
 	}()
 	return "http://" + l.Addr().String(), func() {
-		_ = s.Close() // its calls are the gateway's, which has ended
+		_ = s.Close() // its only client, the gateway, has ended
 		<-done
 	}, nil
 }
@@ -161,20 +160,20 @@ func startReplay(ctx context.Context, copies string) (address string, end func()
 const (
 	demoConversation = "herons"
 	demoRun          = "demo"
-	demoHolds        = "timetable" // all its sources say what its answer cites
-	// demoRecheck is how often the demo reads cited sources again.
+	demoHolds        = "timetable" // a run whose sources all support its answer
+	// demoRecheck is how often the demo fetches cited sources again.
 	demoRecheck = 5 * time.Second
-	// demoWait is how long publishing, or reading sources again, may take.
+	// demoWait bounds publishing and fetching sources again.
 	demoWait = 30 * time.Second
 )
 
-// configureDemo configures a gateway for the demo, which is reached at a URL.
+// configureDemo configures a gateway for the demo, which is reachable at publicURL.
 func configureDemo(c *server.Config, publicURL, upstream string) {
 	c.Quiet = true
 	c.CaptureWait = time.Second // a temporary directory may be on a slow disk
 	c.PublicURL, c.Publish.Level, c.Publish.Recheck = publicURL, "3", demoRecheck
 	c.Publish.Allow = server.Networks{netip.MustParsePrefix("127.0.0.1/32")}
-	// where pages usually come from that somebody is working at on the same machine
+	// the usual ports of development servers on the same machine
 	for _, port := range []string{"3000", "4173", "4200", "4321", "5173", "8000", "8081"} {
 		c.Origins = append(c.Origins, "http://localhost:"+port, "http://127.0.0.1:"+port)
 	}
@@ -190,7 +189,7 @@ func configureDemo(c *server.Config, publicURL, upstream string) {
 	}
 }
 
-// greet has the conversation of the demo, unless it was had before, and says what to try.
+// greet runs the demo's conversation unless it is stored already, and prints what to try.
 func greet(ctx context.Context, s *server.Server, site *demoSite, url string, out io.Writer) error {
 	answer, err := converse(ctx, s, url)
 	if err != nil {
@@ -205,7 +204,7 @@ func greet(ctx context.Context, s *server.Server, site *demoSite, url string, ou
 		return fmt.Errorf("publishing the demo's other answer: %w", err)
 	}
 	site.changed.Store(true)
-	// Whoever opens the page is to see the change, which is seen when its source is next read again.
+	// Wait until the change is found when the source is next fetched, so that visitors see it.
 	err = awaitEvent(ctx, s, demoRun, func(e *store.Event) (bool, error) { return e.Kind == store.EventIncident, nil })
 	if err != nil {
 		return fmt.Errorf("reading the demo's sources again: %w", err)
@@ -219,7 +218,7 @@ func greet(ctx context.Context, s *server.Server, site *demoSite, url string, ou
 	})
 }
 
-// converse has the conversation, and returns the id of its last answer.
+// converse runs the conversation and returns the id of its last answer.
 func converse(ctx context.Context, s *server.Server, url string) (answer string, err error) {
 	had, err := s.Store.Conversation(ctx, store.DefaultTenant, demoConversation, &store.Query{Limit: 1})
 	if err == nil {
@@ -245,8 +244,8 @@ func converse(ctx context.Context, s *server.Server, url string) (answer string,
 	return answer, nil
 }
 
-// awaitManifests returns the path of the manifest of the answer of a run that is published, if final once that of the
-// run is there as well: whatever reads a source then finds it as it was cited.
+// awaitManifests waits until the answer of a run is published, and if final also the run, so that their sources were
+// read as cited. It returns the path of the answer's manifest.
 func awaitManifests(ctx context.Context, s *server.Server, run string, final bool) (path string, err error) {
 	isFinal := !final
 	err = awaitEvent(ctx, s, run, func(e *store.Event) (bool, error) {
@@ -270,7 +269,7 @@ func awaitManifests(ctx context.Context, s *server.Server, run string, final boo
 	return path, err
 }
 
-// awaitEvent returns when one of the events of a run, from its first one, is the one that is waited for.
+// awaitEvent waits for the event of a run that is accepted by is, starting with the first one.
 func awaitEvent(ctx context.Context, s *server.Server, run string, is func(*store.Event) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, demoWait)
 	defer cancel()
@@ -310,7 +309,7 @@ func (c *demoCall) make(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read to its end, or the error is returned
+	defer response.Body.Close() //nolint:errcheck // read to its end, or the error is returned
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		return "", err
 	}
@@ -320,13 +319,13 @@ func (c *demoCall) make(ctx context.Context, url string) (string, error) {
 	return response.Header.Get("Ibid-Answer"), nil
 }
 
-// demoSitePath is what the paths of the demo's pages begin with.
+// demoSitePath is the first path segment of the demo's pages.
 const demoSitePath = "demo"
 
 //go:embed demo/page.html
 var demoPageWords string
 
-// demoPage writes the page at a site and path that an answer of the demo cites; nil: none does.
+// demoPage returns the page that an answer of the demo cites at a host and path, or nil if there is none.
 func demoPage(at string) []byte {
 	for _, a := range replay.Answers() {
 		for _, source := range a.Sources {
@@ -347,12 +346,11 @@ func demoPage(at string) []byte {
 //go:embed demo/pages
 var demoPages embed.FS
 
-// demoSite serves the pages that the demo's answers cite, below the names of their sites:
-// /demo/birds.example/tonbo/census is what https://birds.example/tonbo/census would be. They are real as far as a
-// verifier is concerned: it reads them, and one of them changes.
+// demoSite serves the pages that the demo's answers cite, below their host names: /demo/birds.example/tonbo/census
+// stands for https://birds.example/tonbo/census. A verifier fetches them like real pages, and one of them changes.
 type demoSite struct{ changed atomic.Bool }
 
-// ServeHTTP serves a page. Once the site has changed, the history says another year.
+// ServeHTTP serves a page. Once the site has changed, the history gives another year.
 func (s *demoSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := strings.TrimPrefix(r.URL.Path, "/"+demoSitePath+"/")
 	body, err := demoPages.ReadFile("demo/pages/" + at + ".html")
@@ -366,5 +364,5 @@ func (s *demoSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = bytes.ReplaceAll(body, []byte("pair in 1968"), []byte("pair in 1986"))
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(body) //nolint:gosec // a page of the demo; who left does not read it
+	_, _ = w.Write(body) //nolint:gosec // a page of the demo; a client that left does not matter
 }

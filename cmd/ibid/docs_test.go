@@ -18,7 +18,7 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-// docs/cli.md is what the program says about itself.
+// docs/cli.md is generated from the program's help.
 func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.Write(testenv.Must(os.ReadFile("testdata/cli-head.md"))(t))
@@ -40,7 +40,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// pages are the pages about a command, which say what its help does besides the exit codes.
+// pages are the pages about commands, which replace the text of the help except for exit codes.
 var pages = map[string]string{
 	"attribute":  "[Citations after the fact](attribute.md)",
 	"check":      "[Support](support.md)",
@@ -59,7 +59,7 @@ func documentCommands(w io.Writer, commands []*cobra.Command, shared map[string]
 		}
 		fmt.Fprintf(w, "\n## %s\n\n%s.\n\n```\n%s\n```\n", c.CommandPath(), c.Short, c.UseLine())
 		if page := pages[c.Name()]; page != "" && c.HasFlags() {
-			fmt.Fprintf(w, "\n%s has more.\n", page)
+			fmt.Fprintf(w, "\nSee %s.\n", page)
 			if _, codes, found := strings.Cut(c.Long, "\n\nExit codes: "); found {
 				fmt.Fprintf(w, "\nExit codes: %s\n", codes)
 			}
@@ -68,7 +68,7 @@ func documentCommands(w io.Writer, commands []*cobra.Command, shared map[string]
 		}
 		documentFlags(w, c.LocalFlags(), "--", shared)
 		if c.Name() == "serve" {
-			fmt.Fprint(w, "\nWhat few people need is in the file of `--config` or in its variable:\n")
+			fmt.Fprint(w, "\nFew people need these settings, which are set in the file of `--config` or by a variable:\n")
 			documentFlags(w, server.Defaults().Settings(), "", nil)
 		}
 		documentCommands(w, c.Commands(), shared)
@@ -94,7 +94,7 @@ func sharedFlags(commands []*cobra.Command) map[string]string {
 	return shared
 }
 
-// flagRow returns a flag's line of a list; empty: it is not documented.
+// flagRow returns a flag's list item, or "" if it is not documented.
 func flagRow(f *pflag.Flag, dashes string) string {
 	if f.Hidden || f.Name == "help" {
 		return ""
@@ -129,12 +129,12 @@ func documentFlags(w io.Writer, flags *pflag.FlagSet, dashes string, shared map[
 	}
 }
 
-// markdownHelp makes Markdown of a help text: what is indented in it is literal.
+// markdownHelp converts a help text to Markdown, in which indented lines are literal.
 func markdownHelp(help string) string {
 	var b strings.Builder
 	literal, blank := false, ""
 	for line := range strings.Lines(help + "\n") {
-		if line == "\n" { // whether it belongs to what is literal is not known yet
+		if line == "\n" { // it is not known yet if it belongs to the literal lines
 			blank = line
 			continue
 		}

@@ -29,21 +29,21 @@ func newExperiment(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment [STRATEGY STRATEGY]",
 		Short: "Compare two attribution strategies on stored runs",
-		Long: `Attributes the final answers of the latest stored runs once by each of two
-strategies, and compares them: how many sentences rest on a source, how many of
-those their sources support, how many citations held when their source was
-fetched again, and how many people called right. Each share has its 95 %
-confidence interval; sentences of one run do not count as independent.
+		Long: `Attributes the final answers of the latest stored runs with each of two strategies
+and compares them: how many sentences rest on a source, how many of these the
+sources support, how many citations still held when their source was fetched again,
+and how many people rated right. Each share has a 95 % confidence interval;
+sentences of one run do not count as independent.
 
-With --live nothing is attributed again: it compares the runs that each strategy
-was given while they ran, by ibid serve --experiment.
+With --live nothing is attributed again: it compares the runs that ibid serve
+--experiment assigned to each strategy.
 
-Both sides have the same judge of what is supported, the built-in checker. What
-nobody measured is shown as a dash. People's words count with --live only, for
-they judged what they saw.
+Support is judged for both by the built-in checker. Values that were not measured
+are shown as a dash. People's ratings count with --live only, since they apply to
+the citations that were shown.
 
-Without strategies it lists those that there are. More can stand under
-strategies in the file of --config.`,
+Without strategies it lists those available. Define your own under strategies in
+the file of --config.`,
 		Example: `  ibid experiment
   ibid experiment provider balanced
   ibid experiment balanced strict --live --json`,
@@ -62,9 +62,9 @@ strategies in the file of --config.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.runs < 1 {
-				return usagef("", "--runs %d: there must be at least one", f.runs)
+				return usagef("", "--runs %d: must be at least 1", f.runs)
 			}
-			if err := c.ResolveStore(cmd.Flags(), w.env); err != nil { // it reads the strategies of the file, too
+			if err := c.ResolveStore(cmd.Flags(), w.env); err != nil { // this also reads the strategies of the file
 				return err
 			}
 			if len(args) == 0 {
@@ -72,7 +72,7 @@ strategies in the file of --config.`,
 			}
 			e := &experimenting{experimentFlags: f, world: w}
 			e.Live = f.live
-			for i, name := range args { // before a database is missed
+			for i, name := range args { // report unknown names before a missing database
 				var err error
 				if e.Sides[i], err = experiment.Find(c.AllStrategies(), name); err != nil {
 					return usagef(server.StrategyHint, "%w", err)
@@ -91,7 +91,7 @@ strategies in the file of --config.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.live, "live", false, "compare runs as they were attributed while they ran")
+	flags.BoolVar(&f.live, "live", false, "compare runs as attributed when they ran")
 	flags.IntVar(&f.runs, "runs", 500, "look at the latest `N` runs")
 	addTenantFlag(flags, &f.tenant)
 	flags.BoolVar(&f.json, "json", false, "print the report, or the strategies, as JSON")
@@ -141,12 +141,12 @@ func (e *experimenting) run(ctx context.Context, s *store.Store) error {
 	switch {
 	case report == nil && e.live:
 		return usagef(
-			"ibid serve --experiment NAME=A,B divides the runs between two strategies; --runs N looks further back",
+			"use ibid serve --experiment NAME=A,B to divide runs between strategies, or --runs N to look further back",
 			"none of the latest %s was attributed by %s or %s", plural(e.Seen, "run"), e.Sides[0].ID(), e.Sides[1].ID(),
 		)
 	case report == nil:
 		return usagef(
-			"calls with Ibid-Run, or POST /v1/runs, make some",
+			"record runs with Ibid-Run, or POST /v1/runs",
 			"none of the latest %s has a final answer", plural(e.Seen, "run"),
 		)
 	case e.json:
@@ -156,7 +156,7 @@ func (e *experimenting) run(ctx context.Context, s *store.Store) error {
 	if report.Paired {
 		runs = plural(report.A.Runs, "run") + ", the same for both"
 	}
-	fmt.Fprintf(e.world.out, "%s; in brackets the 95 %% interval\n\n", runs)
+	fmt.Fprintf(e.world.out, "%s; 95 %% intervals in brackets\n\n", runs)
 	rows := [][]string{{"", report.A.Strategy, report.B.Strategy, "difference", ""}}
 	for _, row := range report.Rows() {
 		rows = append(rows, []string{
@@ -166,7 +166,7 @@ func (e *experimenting) run(ctx context.Context, s *store.Store) error {
 	return writeTable(e.world.out, 3, rows)
 }
 
-// share writes an estimate: 62 % [55, 68] of 120.
+// share formats an estimate: 62 % [55, 68] of 120.
 func share(e *experiment.Estimate) string {
 	if e.Value == nil {
 		return "–"
@@ -178,7 +178,7 @@ func share(e *experiment.Estimate) string {
 	return text + fmt.Sprintf(" of %d", e.Of)
 }
 
-// change writes a difference in percentage points: +6 [−1, +13].
+// change formats a difference in percentage points: +6 [−1, +13].
 func change(e *experiment.Estimate) string {
 	if e.Value == nil {
 		return "–"

@@ -17,12 +17,12 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// addTenantFlag adds the flag of which tenant a command is about.
+// addTenantFlag adds --tenant.
 func addTenantFlag(flags *pflag.FlagSet, tenant *string) {
-	flags.StringVar(tenant, "tenant", store.DefaultTenant, "the `TENANT` whose answers, runs and incidents these are")
+	flags.StringVar(tenant, "tenant", store.DefaultTenant, "the `TENANT` of the answers, runs and incidents")
 }
 
-// fileEndings are the endings of files that shells offer for a flag; none: all files.
+// fileEndings are the file extensions that shells complete for a flag; nil means all files.
 var fileEndings = map[string][]string{
 	"address-file": nil,
 	"config":       {"yaml", "yml"},
@@ -37,7 +37,7 @@ var fileEndings = map[string][]string{
 	"tls-key":      {"pem", "key"},
 }
 
-// complete makes shells complete the values of a command's flags.
+// complete sets up shell completion of the values of a command's flags.
 func complete(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		var values []cobra.Completion
@@ -66,26 +66,26 @@ func complete(cmd *cobra.Command) {
 			return
 		}
 		if err := cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, directive)); err != nil {
-			panic(err) // the flag is there, and has no other completion
+			panic(err) // the flag exists and has no other completion
 		}
 	})
 }
 
-// checkerFlags say which checker a command uses.
+// checkerFlags select a command's checker.
 type checkerFlags struct{ name, file string }
 
-// add adds --checker, and --config where the command has none of its own: then file is that.
+// add adds --checker, and --config unless the command has it, in which case file is its value.
 func (f *checkerFlags) add(flags *pflag.FlagSet, file *string) {
 	flags.StringVar(&f.name, "checker", "",
-		"the checker that says what is supported: lexical (default), or the `NAME` of one under checkers in the file "+
-			"of --config")
+		"the checker that decides what is supported: lexical (default), or the `NAME` of one under checkers in the "+
+			"file of --config")
 	if file == nil {
 		file = &f.file
 		server.AddFileFlag(flags, file)
 	}
 }
 
-// build makes the checker. A threshold of 0 was not asked for.
+// build builds the checker. A threshold of 0 means the default.
 func (f *checkerFlags) build(file string, threshold float64, w world) (support.Checker, error) {
 	described, err := server.ReadChecker(file, f.name)
 	if err != nil {
@@ -93,22 +93,21 @@ func (f *checkerFlags) build(file string, threshold float64, w world) (support.C
 	}
 	checker, err := described.Build(threshold, w.env)
 	if err == nil && threshold > 0 && described.Labels() {
-		hint(w.err, "--threshold has no effect on a judge, which says a label itself")
+		hint(w.err, "--threshold has no effect on a judge, which returns labels")
 	}
 	return checker, err
 }
 
-// isJudge reports whether a checker was named whose word counts when something is verified: another than the one that
-// compares words.
+// isJudge reports whether the named checker may judge support in a verification: any but the lexical one.
 func (f *checkerFlags) isJudge() bool { return f.name != "" && f.name != "lexical" }
 
-// Marks of flags.
+// Annotations of flags.
 const (
-	// annotationInstead has the names of flags that say the same: when one of them stands on the command line, the
-	// environment variable of this one counts for nothing.
+	// annotationInstead lists alternatives of a flag: if one of them is on the command line, the flag's environment
+	// variable is ignored.
 	annotationInstead = "ibid_instead"
-	// annotationNoVariable says that no environment variable sets the flag: what it means differs from a flag of the
-	// same name of another command, or it says what to do in this one call.
+	// annotationNoVariable marks a flag without an environment variable: a flag of the same name has another meaning in
+	// another command, or the flag only makes sense for a single call.
 	annotationNoVariable = "ibid_no_variable"
 )
 
@@ -118,7 +117,7 @@ func annotate(flags *pflag.FlagSet, name, mark string, value []string) {
 	}
 }
 
-// alternatives marks flags that say the same in different ways.
+// alternatives marks flags as alternatives of each other.
 func alternatives(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		others := slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
@@ -126,7 +125,7 @@ func alternatives(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// withoutVariable marks flags that no environment variable sets.
+// withoutVariable marks flags that have no environment variable.
 func withoutVariable(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		annotate(flags, name, annotationNoVariable, []string{})
@@ -144,13 +143,12 @@ func envName(flag string) string {
 	return "IBID_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// plain returns an error of a flag's Set without the names of Go's functions. Flags of our own types say themselves
-// what they want.
+// plain returns an error of a flag's Set without the names of Go functions. Our own flag types have readable errors.
 func plain(f *pflag.Flag, err error) error {
 	kind := f.Value.Type()
 	switch number, ok := errors.AsType[*strconv.NumError](err); {
 	case kind == "duration":
-		return errors.New("must be a time as 30s, 5m or 1h30m")
+		return errors.New("must be a duration such as 30s, 5m or 1h30m")
 	case !ok:
 		return err
 	case errors.Is(number.Err, strconv.ErrRange):
@@ -164,16 +162,16 @@ func plain(f *pflag.Flag, err error) error {
 	}
 }
 
-// readEnv sets the flags that the command line left alone. An empty variable is no variable.
+// readEnv sets the flags that are not on the command line. An empty variable counts as unset.
 func readEnv(c *cobra.Command, env server.Env) error {
 	return setFromEnv(c.Flags(), env, func(f *pflag.Flag) string {
 		return fmt.Sprintf(
-			"it is for all commands with --%s: unset it, or overrule it with %s --%[1]s", f.Name, c.CommandPath(),
+			"it applies to all commands with --%s: unset it, or override it with %s --%[1]s", f.Name, c.CommandPath(),
 		)
 	})
 }
 
-// setFromEnv sets those of flags that were not set. What to do about a wrong value is what advice says.
+// setFromEnv sets flags that are not on the command line. advice returns the hint for a wrong value.
 func setFromEnv(flags *pflag.FlagSet, env server.Env, advice func(*pflag.Flag) string) error {
 	var onLine []string
 	flags.Visit(func(f *pflag.Flag) { onLine = append(onLine, f.Name) })

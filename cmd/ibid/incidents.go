@@ -24,14 +24,14 @@ func newIncidents(w world) *cobra.Command {
 	var query store.IncidentQuery
 	cmd := &cobra.Command{
 		Use:   "incidents",
-		Short: "List what failed when answers and their sources were verified",
-		Long: `Every failure that a verification finds is kept once, in a list that is only
-added to: by ibid serve, when it reads cited sources again or is asked to verify
-something, and by ibid verify with --data. Each has the hash of the one before, so
-that none can be changed or left out without a trace; --audit looks for such.
-Keep the id of the last one elsewhere to notice when the list's end is cut off.
+		Short: "List failures found when answers and sources were verified",
+		Long: `Every failure found by a verification is kept once, in an append-only list: by
+ibid serve, when it fetches cited sources again or is asked to verify something,
+and by ibid verify with --data. Each has the hash of the previous one, so that none
+can be changed or removed without a trace; --audit checks this. Keep the id of the
+last one elsewhere to notice if the end of the list is cut off.
 
-Exit codes: 0 done, 1 the list is not in order (--audit), 2 it cannot be read.`,
+Exit codes: 0 done, 1 the list was tampered with (--audit), 2 it cannot be read.`,
 		Example: `  ibid incidents
   ibid incidents --source https://example.org/page --json
   ibid incidents --audit`,
@@ -51,18 +51,18 @@ Exit codes: 0 done, 1 the list is not in order (--audit), 2 it cannot be read.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&query.Manifest, "manifest", "", "only those of the manifest with this `SHA256`, in hexadecimal")
-	flags.StringVar(&query.Source, "source", "", "only those of the source with this `URL`")
-	flags.StringVar(&query.Status, "status", "", "only those with this status `WORD`, as excerpt-altered")
-	flags.StringVar(&query.AnswerID, "answer", "", "only those of the answer with this `ID`")
-	f.add(flags, "audit", "list nothing; check that none was changed, left out or put in between")
-	flags.BoolVar(&f.json, "json", false, "one JSON object a line; with --audit one object")
+	flags.StringVar(&query.Manifest, "manifest", "", "only incidents of the manifest with this hexadecimal `SHA256`")
+	flags.StringVar(&query.Source, "source", "", "only incidents of the source with this `URL`")
+	flags.StringVar(&query.Status, "status", "", "only incidents with this status `WORD`, such as excerpt-altered")
+	flags.StringVar(&query.AnswerID, "answer", "", "only incidents of the answer with this `ID`")
+	f.add(flags, "audit", "list nothing; check that no incident was changed, removed or inserted")
+	flags.BoolVar(&f.json, "json", false, "one JSON object per line; with --audit one object")
 	withoutVariable(flags, "manifest", "source", "status", "answer")
 	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
 
-// incidentStatuses returns the words that may count as a failure: those that an incident can have.
+// incidentStatuses returns the statuses that count as failures, which incidents can have.
 func incidentStatuses() []verify.Status {
 	return []verify.Status{
 		verify.HeaderMalformed, verify.ManifestTooLarge, verify.ManifestMutated, verify.ManifestMalformed,
@@ -87,9 +87,9 @@ func (f *logFlags) checkIncidents(ctx context.Context, s *store.Store, w world) 
 	}
 	if f.json {
 		out := struct {
-			InOrder int     `json:"in_order"` // how many, from the first on
-			Last    string  `json:"last"`     // the id of the last one; empty: there is none
-			Error   *string `json:"error"`    // what is wrong with the next; null: nothing
+			InOrder int     `json:"in_order"` // the number of valid incidents from the start
+			Last    string  `json:"last"`     // the id of the last one; empty if there is none
+			Error   *string `json:"error"`    // the problem with the next one; null if there is none
 		}{InOrder: n, Last: last}
 		if err != nil {
 			out.Error = new(err.Error())
@@ -101,14 +101,14 @@ func (f *logFlags) checkIncidents(ctx context.Context, s *store.Store, w world) 
 	return writeOrder(w, plural(n, "incident"), last, err)
 }
 
-// logFlags are the flags of a command that lists a log of the store. Each entry of one has the hash of the one before.
+// logFlags are the flags of a command that lists a hash-chained log of the store.
 type logFlags struct {
 	limit       int
 	json, check bool
 	tenant      string
 }
 
-// add adds the flags. The one that has the log checked has a name of its own.
+// add adds the flags. The name of the one that checks the log differs between commands.
 func (f *logFlags) add(flags *pflag.FlagSet, check, usage string) {
 	flags.IntVar(&f.limit, "limit", 100, "list the latest `N`")
 	flags.BoolVar(&f.check, check, false, usage)
@@ -120,12 +120,12 @@ func (f *logFlags) run(
 	cmd *cobra.Command, c *server.Config, w world, do func(context.Context, *store.Store) error,
 ) error {
 	if f.limit < 1 {
-		return usagef("", "--limit %d: there must be at least one", f.limit)
+		return usagef("", "--limit %d: must be at least 1", f.limit)
 	}
 	return withStore(cmd, c, w, false, do)
 }
 
-// writeLatest writes the latest entries of a log, the last first, as [writeList] does. It reads page by page.
+// writeLatest writes the latest entries of a log, most recent first, as [writeList] does. It reads page by page.
 func writeLatest[T any](
 	w world, f *logFlags, read func(cursor string, limit int) (*store.Page[T], error),
 	none string, cells func(*T) []string, columns ...string,
@@ -143,13 +143,13 @@ func writeLatest[T any](
 	if err := writeList(w, f.json, list, none, cells, columns...); err != nil {
 		return err
 	}
-	if more { // as many as --limit says are there
-		hint(w.err, fmt.Sprintf("there are more than %d: --limit lists them", len(list)))
+	if more { // --limit was reached
+		hint(w.err, fmt.Sprintf("there are more than %d; use --limit to list them", len(list)))
 	}
 	return nil
 }
 
-// writeOrder says how many entries of a log are in order, and which is the last, or what is wrong with the next.
+// writeOrder reports how many entries of a log are in order, and the last one or the problem with the next.
 func writeOrder(w world, entries, last string, wrong error) error {
 	if wrong != nil {
 		say(w.err, "%s in order, the next is not: %v", entries, wrong)
@@ -162,7 +162,7 @@ func writeOrder(w world, entries, last string, wrong error) error {
 	return err
 }
 
-// writeList writes the items of a list as lines of JSON, or as a table for people, or says that there are none.
+// writeList writes a list as JSON lines, or as a table for people, or reports that it is empty.
 func writeList[T any](
 	w world, asJSON bool, list []T, none string, cells func(*T) []string, columns ...string,
 ) error {
@@ -186,7 +186,7 @@ func writeList[T any](
 	return writeTable(w.out, 2, rows)
 }
 
-// writeTable writes rows of cells in columns so many spaces apart.
+// writeTable writes rows of cells in columns separated by apart spaces.
 func writeTable(w io.Writer, apart int, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, apart, ' ', 0)
 	for _, row := range rows {
@@ -203,15 +203,15 @@ func newAudit(w world) *cobra.Command {
 	f := &logFlags{}
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "List what administrators did",
-		Long: `Tokens and signing keys that were made or revoked, answers that were deleted or
-pruned, alerts that somebody has seen, other settings at a server's start, and
-access tokens that were refused: each with who did it and when, in a list that is
-only added to. Each entry has the hash of the one before, so that none can be
-changed or left out without a trace; --verify looks for such. Keep the id of the
-last one elsewhere to notice when the list's end is cut off.
+		Short: "List the actions of administrators",
+		Long: `Lists the creation and revocation of tokens and signing keys, the deletion and
+pruning of answers, alerts marked as seen, settings changed between server starts,
+and refused access tokens, each with its actor and time, from an append-only log.
+Each entry has the hash of the previous one, so that none can be changed or removed
+without a trace; --verify checks this. Keep the id of the last one elsewhere to
+notice if the end of the log is cut off.
 
-Exit codes: 0 done, 1 the list is not in order (--verify), 2 it cannot be read.`,
+Exit codes: 0 done, 1 the log was tampered with (--verify), 2 it cannot be read.`,
 		Example: `  ibid audit
   ibid audit --verify`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -228,14 +228,14 @@ Exit codes: 0 done, 1 the list is not in order (--verify), 2 it cannot be read.`
 		},
 	}
 	flags := cmd.Flags()
-	f.add(flags, "verify", "list nothing; check that no entry was changed, left out or put in between")
-	flags.BoolVar(&f.json, "json", false, "one JSON object a line")
+	f.add(flags, "verify", "list nothing; check that no entry was changed, removed or inserted")
+	flags.BoolVar(&f.json, "json", false, "one JSON object per line")
 	cmd.MarkFlagsMutuallyExclusive("verify", "json")
 	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
 
-// checkAudit checks the whole list.
+// checkAudit checks the whole log.
 func (f *logFlags) checkAudit(ctx context.Context, s *store.Store, w world) error {
 	n, err := s.CheckAudit(ctx, f.tenant)
 	if ctx.Err() != nil || store.IsTemporary(err) {

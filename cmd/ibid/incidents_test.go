@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// Shells complete the words that docs/verify.md says may count as a failure.
+// Shells complete the statuses that docs/verify.md lists as possible failures.
 func TestIncidentStatuses(t *testing.T) {
 	doc := testenv.Must(os.ReadFile("../../docs/verify.md"))(t)
 	var want []string
@@ -24,7 +24,7 @@ func TestIncidentStatuses(t *testing.T) {
 		}
 		for _, word := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(cells[0], -1) {
 			if strings.HasPrefix(word[1], "upstream-") && word[1] != "upstream-invalid" {
-				continue // one line has all three
+				continue // all three are on one line
 			}
 			want = append(want, word[1])
 		}

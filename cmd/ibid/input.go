@@ -19,15 +19,15 @@ import (
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
-// stdinName is the argument that means standard input.
+// stdinName is the argument for standard input.
 const stdinName = "-"
 
 // input is one provider response to be read.
 type input struct {
 	io.Reader
-	live   bool   // it may arrive slowly: a pipe, a terminal
-	status int    // of HTTP, if curl -i printed it; 0: it is not known
-	Close  func() // closes what the input is read from
+	live   bool   // it may arrive slowly, from a pipe or a terminal
+	status int    // the HTTP status printed by curl -i; 0 if unknown
+	Close  func() // closes the underlying file
 }
 
 // openFile opens a file, or standard input.
@@ -36,11 +36,11 @@ func openFile(name string, stdin io.Reader) (r io.Reader, closeFile func(), err 
 		return stdin, func() {}, nil
 	}
 	f, err := os.Open(name)
-	return f, func() { _ = f.Close() }, err // it is only read
+	return f, func() { _ = f.Close() }, err // only reads
 }
 
-// openInput opens an item for what it holds: without what is not the body of a response, and unpacked. The coding may
-// be that of the body, or of the file. through, if not nil, sees the bytes of a file before that.
+// openInput opens the content of an item: the body of a response, decompressed. The compression may be that of the body
+// or that of the file. through, if not nil, wraps the reader of a file.
 func openInput(it *item, stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
 	in := &input{Reader: bytes.NewReader(it.data), Close: func() {}}
 	if it.data == nil {
@@ -77,7 +77,7 @@ func openInput(it *item, stdin io.Reader, through func(io.Reader) io.Reader) (*i
 	return in, nil
 }
 
-// onceStdin refuses names of which more than one is standard input.
+// onceStdin returns an error if more than one of the names is standard input.
 func onceStdin(names []string) error {
 	first := slices.Index(names, stdinName)
 	if first >= 0 && slices.Contains(names[first+1:], stdinName) {
@@ -86,7 +86,7 @@ func onceStdin(names []string) error {
 	return nil
 }
 
-// bare takes the operation and the file out of an error: messages name the file themselves.
+// bare strips the operation and the file from an error, because messages name the file themselves.
 func bare(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -94,7 +94,7 @@ func bare(err error) error {
 	return err
 }
 
-// readSidecar reads a file that goes with a response, whole.
+// readSidecar reads a whole file that accompanies a response.
 func readSidecar(name string, stdin io.Reader) ([]byte, error) {
 	in, err := openInput(&item{name: name}, stdin, nil)
 	if err != nil {
@@ -108,7 +108,7 @@ func readSidecar(name string, stdin io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
 }
 
-// readDocuments reads the documents that were given to the model.
+// readDocuments reads the documents that the model was given.
 func readDocuments(name string, stdin io.Reader) ([]ibid.Source, error) {
 	data, err := readSidecar(name, stdin)
 	if err != nil {
@@ -117,7 +117,7 @@ func readDocuments(name string, stdin io.Reader) ([]ibid.Source, error) {
 	docs, err := ibid.ReadDocuments(data)
 	if err != nil {
 		return nil, usagef(
-			`--documents wants a JSON array of strings, flat objects or {"id", "data"}; a whole request goes to `+
+			`--documents needs a JSON array of strings, flat objects or {"id", "data"}; a whole request belongs in `+
 				`--request`,
 			"read %s: %w", name, err,
 		)
@@ -126,34 +126,34 @@ func readDocuments(name string, stdin io.Reader) ([]ibid.Source, error) {
 }
 
 const (
-	// maxUnpacked is how many bytes compressed input may unpack to, and an answer to be attributed may have. A bomb of
-	// a few kilobytes would fill the memory.
+	// maxUnpacked limits, in bytes, the decompressed size of an input, and of an answer to attribute, as a bomb of a
+	// few kilobytes would fill memory.
 	maxUnpacked = 64 << 20
-	// maxHead is how many bytes are looked at to recognise a compression that has no mark of its own.
+	// maxHead is how many bytes are examined to detect a compression without a signature.
 	maxHead = 64 << 10
-	// maxWindow is how far back compressed input may refer, which is memory that its unpacking needs.
+	// maxWindow limits how far back compressed input may refer, and so the memory needed to decompress it.
 	maxWindow = 128 << 20
-	// prelude is how many bytes a message of an AWS event stream begins with, the last four their checksum.
+	// prelude is the length of the start of an AWS event stream message; the last four bytes are its checksum.
 	prelude = 12
-	// fewBytes is how many bytes must unpack to text before an input that goes on, or breaks off, is taken for
+	// fewBytes is how many bytes must decompress to text before input that continues, or is truncated, counts as
 	// compressed.
 	fewBytes = 32
 )
 
-// unpacked returns what r holds, unpacked if it is compressed. What cannot be an answer is an error; of a file named
-// *.br nothing is in doubt.
+// unpacked returns the content of r, decompressed if need be. Binary data is an error. A file named *.br is always
+// taken for Brotli.
 func unpacked(r io.Reader, name string) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(r, maxHead)
 	if _, err := buffered.Peek(prelude); err != nil && !errors.Is(err, io.EOF) && buffered.Buffered() == 0 {
 		return nil, err
 	}
 	head, _ := buffered.Peek(buffered.Buffered())
-	if isText(head) { // no mark is
+	if isText(head) { // no signature is text
 		return buffered, nil
 	}
 	c := markedAs(head)
 	if c == unpack.Plain {
-		if !isMostlyText(head) && !isEventStream(head) { // it is no stream that somebody waits to see
+		if !isMostlyText(head) && !isEventStream(head) { // not a stream to be shown live
 			head, _ = buffered.Peek(maxHead)
 		}
 		var err error
@@ -171,7 +171,7 @@ func unpacked(r io.Reader, name string) (io.Reader, error) {
 	return &unpacker{unpack.Limit(text, maxUnpacked, errUnpacked), c}, nil
 }
 
-// unpacker says of an error what it was at.
+// unpacker adds the operation to errors.
 type unpacker struct {
 	io.Reader
 
@@ -186,7 +186,7 @@ func (u *unpacker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// markedAs says how bytes are compressed that begin with the mark of a compression; Plain: they begin with none.
+// markedAs returns the compression whose signature head begins with, or Plain.
 func markedAs(head []byte) unpack.Coding {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
@@ -197,8 +197,8 @@ func markedAs(head []byte) unpack.Coding {
 	return unpack.Plain
 }
 
-// recognise says how bytes without a mark are compressed that begin with head, which is everything there is if it is
-// shorter than maxHead.
+// recognise returns the compression of data without a signature that begins with head. If head is shorter than maxHead,
+// it is all of the data.
 func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 	switch {
 	case isText(head) || isEventStream(head):
@@ -219,7 +219,7 @@ func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 	return unpack.Plain, nil // in an old encoding, or damaged
 }
 
-// fits reports whether head makes sense when it is unpacked.
+// fits reports whether head decompresses to plausible data.
 func fits(c unpack.Coding, head []byte) bool {
 	r, err := c.Reader(bytes.NewReader(head), maxWindow)
 	if err != nil {
@@ -230,7 +230,7 @@ func fits(c unpack.Coding, head []byte) bool {
 		(isText(text) && !hasControls(text) || isEventStream(text))
 }
 
-// isText reports whether b is UTF-8, maybe cut at its end, without NUL.
+// isText reports whether b is UTF-8 without NUL. Its last character may be incomplete.
 func isText(b []byte) bool {
 	if bytes.IndexByte(b, 0) >= 0 {
 		return false
@@ -245,10 +245,10 @@ func isText(b []byte) bool {
 	return true
 }
 
-// isMostlyText reports whether b is text in which a few bytes are damaged, or in an old encoding. Of bytes that are
-// compressed few are printable, and their first ones hardly ever.
+// isMostlyText reports whether b is text with a few damaged bytes, or in an old encoding. In compressed data few bytes
+// are printable, and the first ones hardly ever.
 func isMostlyText(b []byte) bool {
-	const first, most = 8, 8 // bytes that must be sound; one in so many may be odd
+	const first, most = 8, 8 // the leading bytes that must be valid; at most one in so many may be odd
 	odd := 0
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])
@@ -262,14 +262,14 @@ func isMostlyText(b []byte) bool {
 	return odd <= len(b)/most && len(b) > first
 }
 
-// hasControls reports whether b holds characters that almost no text has.
+// hasControls reports whether b contains characters that hardly occur in text.
 func hasControls(b []byte) bool {
 	return bytes.ContainsFunc(b, func(r rune) bool {
 		return r < ' ' && (r < '\a' || r > '\r') && r != '\x1b'
 	})
 }
 
-// isEventStream reports whether b begins a message of an AWS event stream: its first eight bytes have a checksum.
+// isEventStream reports whether b begins an AWS event stream message, by the checksum of its first eight bytes.
 func isEventStream(b []byte) bool {
 	return len(b) >= prelude && crc32.ChecksumIEEE(b[:8]) == binary.BigEndian.Uint32(b[8:12])
 }

@@ -20,17 +20,17 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// maxKeyFile is how many bytes a file with a private key may have.
+// maxKeyFile limits the bytes of a private key file.
 const maxKeyFile = 64 << 10
 
 func newKey(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key new|list|retire|revoke|forget",
-		Short: "Make, list, retire, revoke and forget signing keys",
-		Long: `Works at the data directory, also while a server uses it; the server notices at
-its next signature. The public halves and what is known about them are in
-keys/keys.json, each private one in a file of its own that only its owner can
-read, or in an environment variable. ibid serve makes the first keys by itself.`,
+		Short: "Create, list, retire, revoke and forget signing keys",
+		Long: `Works on the data directory, even while a server uses it; the server notices at
+its next signature. The public keys and their details are in keys/keys.json. Each
+private key is in its own file, readable only by its owner, or in an environment
+variable. ibid serve creates the first keys by itself.`,
 	}
 	return group(cmd, newKeyNew(w), newKeyList(w), newKeyRetire(w), newKeyRevoke(w), newKeyForget(w))
 }
@@ -44,9 +44,9 @@ func newKeyNew(w world) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "new [--use USE] [--algorithm NAME] [--env NAME | --import FILE]",
-		Short: "Make a signing key, or take one in",
-		Long: `Prints the key's id, its JWK thumbprint. From then on the newest key signs;
-those before it can be retired. What they signed stays good.`,
+		Short: "Create or import a signing key",
+		Long: `Prints the key's id, its JWK thumbprint. From now on the newest key signs; older
+ones can be retired. What they signed stays valid.`,
 		Example: `  ibid key new
   ibid key new --env IBID_SIGNING_KEY`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,7 +72,7 @@ those before it can be retired. What they signed stays good.`,
 				return err
 			}
 			from := k.NotBefore.Format(time.RFC3339)
-			say(w.err, "%s key of algorithm %s, which signs from %s on", k.Use, k.Algorithm, from)
+			say(w.err, "%s key with algorithm %s, signs from %s on", k.Use, k.Algorithm, from)
 			if asJSON {
 				err = json.NewEncoder(w.out).Encode(newKeyLine(k, time.Now()))
 			} else {
@@ -88,19 +88,19 @@ those before it can be retired. What they signed stays good.`,
 	flags.Var(server.OneOf(&use, "use", string(keyring.Manifest), string(keyring.Log)), "use",
 		"what it signs: manifest or log, the transparency log")
 	flags.Var(server.OneOf(&algorithm, "name", keyring.Ed25519, keyring.ECDSAP256), "algorithm",
-		"ed25519 or ecdsa-p256-sha256, which a log does not take (default ed25519)")
+		"ed25519 or, except for a log, ecdsa-p256-sha256 (default ed25519)")
 	flags.StringVar(&o.Env, "env", "",
-		"the environment `variable` that has the private key, here and where it signs; it is not copied")
-	flags.BoolVar(&asJSON, "json", false, "write the key as one JSON object, without what is private")
-	flags.StringVar(&file, "import", "", "take in the private key of this `file`: PKCS#8 in PEM, or a JWK")
+		"the environment `variable` with the private key, here and wherever it signs; it is not copied")
+	flags.BoolVar(&asJSON, "json", false, "write the key as one JSON object, without the private key")
+	flags.StringVar(&file, "import", "", "import the private key in this `file`: PKCS#8 in PEM, or a JWK")
 	flags.Var(&at, "at", "sign from this `time` on: 2026-05-01T12:00:00Z, 2026-05-01 (default now)")
 	withoutVariable(flags, "at")
 	addKeyFlags(flags, c)
 	return cmd
 }
 
-// auditKey writes to the audit log what was done to a key. The keys are files: it is written after the act, and an act
-// that cannot be written has happened all the same. Before there is a database nothing is written.
+// auditKey records an action on a key in the audit log. Keys are files, so this comes after the action, which stands
+// even if it cannot be recorded. Nothing is recorded before there is a database.
 func auditKey(cmd *cobra.Command, c *server.Config, action store.AuditAction, id string, w world) {
 	if _, err := os.Stat(c.DB); err != nil && !store.IsPostgres(c.DB) {
 		return
@@ -109,11 +109,11 @@ func auditKey(cmd *cobra.Command, c *server.Config, action store.AuditAction, id
 		return s.Audit(ctx, store.DefaultTenant, store.AuditEntry{Action: action, Object: id})
 	})
 	if err != nil {
-		say(w.err, "this is not in the audit log: %v", err)
+		say(w.err, "not recorded in the audit log: %v", err)
 	}
 }
 
-// readKeyFile reads a private key. Its words say nothing of what is in the file.
+// readKeyFile reads a private key. Its errors reveal nothing of the content.
 func readKeyFile(name string, w world) ([]byte, error) {
 	in, closeFile, err := openFile(name, w.in)
 	if err != nil {
@@ -130,12 +130,12 @@ func readKeyFile(name string, w world) ([]byte, error) {
 	return b, nil
 }
 
-// keyLine is a key in the output of ibid key list --json: names stay.
+// keyLine is a key in the output of ibid key list --json. Its members must not be renamed.
 type keyLine struct {
 	ID        string      `json:"id"`
 	Use       keyring.Use `json:"use"`
 	Algorithm string      `json:"algorithm"`
-	State     string      `json:"state"` // active, pending: it is good later, retired, revoked
+	State     string      `json:"state"` // active, pending (not valid yet), retired or revoked
 	Created   string      `json:"created_at"`
 	NotBefore *string     `json:"not_before"`
 	NotAfter  *string     `json:"not_after"`
@@ -157,7 +157,7 @@ func newKeyList(w world) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the signing keys, the newest first",
+		Short: "List the signing keys, newest first",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ring, err := openRing(cmd, c, w)
 			if err != nil {
@@ -174,12 +174,12 @@ func newKeyList(w world) *cobra.Command {
 				}
 			}, "ID", "USE", "ALGORITHM", "STATE", "FROM", "UNTIL", "PRIVATE")
 			if len(keys) == 0 && !asJSON {
-				hint(w.err, "ibid key new makes one; ibid serve --publish 3 does so by itself")
+				hint(w.err, "ibid key new creates one; ibid serve --publish 3 does so by itself")
 			}
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object per line")
 	addKeyFlags(cmd.Flags(), c)
 	return cmd
 }
@@ -209,12 +209,12 @@ func newKeyRetire(w world) *cobra.Command {
 	var at timeFlag
 	cmd := newKeyEnd(w, &cobra.Command{
 		Use:   "retire ID… [--at TIME]",
-		Short: "Let keys sign no more",
-		Long: `What a retired key signed until then stays good, and it stays published, so that
-it can be verified for years. Make the next key a day before: whoever verifies
-keeps the published keys for so long.`,
+		Short: "Stop signing with keys",
+		Long: `What a retired key has signed stays valid, and the key stays published, so that it
+can be verified for years. Create the next key a day earlier, as verifiers cache
+the published keys for that long.`,
 	}, func(ring *keyring.Ring, id string, _ *server.Config) error { return ring.Retire(id, at.Time) })
-	cmd.Flags().Var(&at, "at", "sign until this `time`, which may be one to come: 2026-05-01T12:00:00Z (default now)")
+	cmd.Flags().Var(&at, "at", "sign until this `time`, which may be in the future: 2026-05-01T12:00:00Z (default now)")
 	withoutVariable(cmd.Flags(), "at")
 	return cmd
 }
@@ -224,14 +224,14 @@ func newKeyRevoke(w world) *cobra.Command {
 	var reason string
 	cmd := newKeyEnd(w, &cobra.Command{
 		Use:   "revoke ID… [--at TIME] [--reason TEXT]",
-		Short: "Say that keys are not to be believed any more",
-		Long: `For a key that somebody else may have. Nothing is believed any more that it
-signed at this time or later. What it signed before stays good, if it is in the
-transparency log from before; the time can be moved back later, not forward.`,
+		Short: "Declare keys compromised",
+		Long: `For a key that someone else may have. Anything it signed at or after this time is no
+longer trusted. What it signed earlier stays valid if the transparency log already
+contained it; the time can be moved back later, not forward.`,
 	}, func(ring *keyring.Ring, id string, _ *server.Config) error { return ring.Revoke(id, at.Time, reason) })
-	cmd.Flags().Var(&at, "at", "since this `time`, not later than now: 2026-05-01T12:00:00Z (default now)")
+	cmd.Flags().Var(&at, "at", "from this `time` on, not in the future: 2026-05-01T12:00:00Z (default now)")
 	withoutVariable(cmd.Flags(), "at")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for ibid key list; it is not published")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for ibid key list; it is not published")
 	return cmd
 }
 
@@ -241,9 +241,9 @@ func newKeyForget(w world) *cobra.Command {
 		Use:   "forget ID… [--manifests TIME]",
 		Short: "Remove keys whose manifests are gone",
 		Long: `Only ` + strconv.Itoa(keyring.MaxKeys) +
-			` keys of manifests can be published. This removes those that were retired or
-revoked longer ago than manifests are kept, with their private halves. Nobody
-can verify any more what they signed, also if it was kept elsewhere.`,
+			` manifest keys can be published. This removes those that were retired or revoked
+longer ago than manifests are kept, with their private keys. Nothing they signed
+can be verified any more, even if it was kept elsewhere.`,
 	}, func(ring *keyring.Ring, id string, c *server.Config) error {
 		kept := manifests
 		if kept == 0 {
@@ -251,8 +251,8 @@ can verify any more what they signed, also if it was kept elsewhere.`,
 		}
 		if kept == 0 {
 			return usagef(
-				"retention.manifests in the file of --config, or --manifests, say otherwise",
-				"manifests are kept for ever, and so are the keys that signed them",
+				"set retention.manifests in the file of --config, or --manifests",
+				"manifests are kept forever, and so are the keys that signed them",
 			)
 		}
 		return ring.Forget(id, time.Now().Add(-time.Duration(kept)))
@@ -262,7 +262,7 @@ can verify any more what they signed, also if it was kept elsewhere.`,
 	return cmd
 }
 
-// newKeyEnd completes a command that ends keys.
+// newKeyEnd completes a command that retires, revokes or forgets keys.
 func newKeyEnd(
 	w world, cmd *cobra.Command, end func(ring *keyring.Ring, id string, c *server.Config) error,
 ) *cobra.Command {
@@ -282,7 +282,7 @@ func newKeyEnd(
 		for _, id := range args {
 			err := end(ring, id, c)
 			if errors.Is(err, keyring.ErrNotFound) {
-				return usagef("ibid key list shows their ids; --data says where they are", "there is no key %q", id)
+				return usagef("ibid key list shows their ids; --data names their directory", "there is no key %q", id)
 			}
 			if err != nil {
 				return err
@@ -294,7 +294,7 @@ func newKeyEnd(
 			had := slices.ContainsFunc(ring.List(), func(k keyring.Key) bool { return k.Use == use })
 			if _, _, err := ring.Signer(use); had && errors.Is(err, keyring.ErrNoKey) {
 				say(w.err, "no key for use %s can sign now", use)
-				hint(w.err, "ibid key new --use "+string(use)+" makes one; until then manifests wait")
+				hint(w.err, "ibid key new --use "+string(use)+" creates one; until then manifests wait")
 			}
 		}
 		return nil
@@ -303,7 +303,7 @@ func newKeyEnd(
 	return cmd
 }
 
-// keyCompletions returns the ids of the keys that a command can still end, besides those that are named already.
+// keyCompletions returns the ids of the keys that a command applies to, except those already named.
 func keyCompletions(cmd *cobra.Command, c *server.Config, args []string, w world) []cobra.Completion {
 	if readEnv(cmd, w.env) != nil {
 		return nil
@@ -326,13 +326,13 @@ func keyCompletions(cmd *cobra.Command, c *server.Config, args []string, w world
 	return ids
 }
 
-// addKeyFlags adds the flags of where the keys are.
+// addKeyFlags adds the flags that locate the keys.
 func addKeyFlags(flags *pflag.FlagSet, c *server.Config) {
 	c.AddStoreFlags(flags)
-	flags.Lookup("db").Hidden = true // the keys are never in a database
+	flags.Lookup("db").Hidden = true // keys are never in a database
 }
 
-// openRing opens the ring in the data directory.
+// openRing opens the keyring in the data directory.
 func openRing(cmd *cobra.Command, c *server.Config, w world) (*keyring.Ring, error) {
 	if err := c.ResolveStore(cmd.Flags(), w.env); err != nil {
 		return nil, err
@@ -340,7 +340,7 @@ func openRing(cmd *cobra.Command, c *server.Config, w world) (*keyring.Ring, err
 	return c.OpenKeyring(w.env)
 }
 
-// timeFlag is the value of a flag that takes a time or a day in UTC.
+// timeFlag is the value of a flag that accepts a time or a day in UTC.
 type timeFlag struct{ time.Time }
 
 // String returns the time.
@@ -351,10 +351,10 @@ func (t *timeFlag) String() string {
 	return t.Format(time.RFC3339)
 }
 
-// Type returns what the help calls the value.
+// Type returns the name of the value in help texts.
 func (t *timeFlag) Type() string { return "time" }
 
-// Set takes a time.
+// Set parses a time.
 func (t *timeFlag) Set(text string) error {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if parsed, err := time.Parse(layout, text); err == nil {

@@ -22,13 +22,13 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-// main leaves signals to the system: there is nothing to clean up, so Ctrl-C stops at once, and a reader that has seen
-// enough (| head) ends the program without a word.
+// main does not handle signals: there is nothing to clean up, so Ctrl-C stops at once, and a closed pipe (| head) ends
+// the program silently.
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], world{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv}))
 }
 
-// world is what the program has to do with.
+// world is the program's environment.
 type world struct {
 	in  io.Reader
 	out io.Writer
@@ -53,15 +53,15 @@ func run(ctx context.Context, args []string, w world) int {
 	return v.exit
 }
 
-// newRoot returns the command ibid with all that is below it.
+// newRoot returns the command ibid with all its subcommands.
 func newRoot(w world) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ibid",
 		Short: "The citation layer for LLM applications",
-		Long: `ibid shows what LLM providers answered with its citations in the right places.
+		Long: `ibid shows the answers of LLM providers with their citations in the right places.
 
-Flags can be set by environment variables, too: --no-list by IBID_NO_LIST=true.
-The flag wins.
+Flags can also be set by environment variables: --no-list by IBID_NO_LIST=true.
+The flag takes precedence.
 
 Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 		PersistentPreRunE:          func(c *cobra.Command, _ []string) error { return readEnv(c, w.env) },
@@ -85,7 +85,7 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 		advice := fmt.Sprintf("%s --help lists the flags", c.CommandPath())
 		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && c.Name() == "serve" {
 			if name := unknown.GetSpecifiedName(); server.Defaults().Settings().Lookup(name) != nil {
-				advice = name + " stands in the file of --config, or in the environment variable " + envName(name)
+				advice = "set " + name + " in the file of --config, or by the environment variable " + envName(name)
 			}
 		}
 		return usagef(advice, "%w", err)
@@ -101,17 +101,17 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 	return root
 }
 
-// minHelp is the narrowest terminal that help is wrapped for: in fewer columns nobody could read it.
+// minHelp is the narrowest width that help is wrapped to; fewer columns would be unreadable.
 const minHelp = 40
 
-// wrapHelp keeps the help of a command, and of all below it, within so many columns.
+// wrapHelp wraps the help of a command and its subcommands to width columns.
 func wrapHelp(root *cobra.Command, width int) {
 	width = max(width, minHelp)
 	root.SetUsageTemplate("") // cobra's
 	root.SetUsageTemplate(strings.ReplaceAll(
 		root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(width),
 	))
-	if width <= helpWidth { // in wider ones texts stay as they are
+	if width <= helpWidth { // wider terminals show the texts unchanged
 		wrapTexts(root, width)
 	}
 }
@@ -123,10 +123,10 @@ func wrapTexts(c *cobra.Command, width int) {
 	}
 }
 
-// wrapText wraps the paragraphs of a text. What is indented is literal.
+// wrapText wraps the paragraphs of a text. Indented lines are kept.
 func wrapText(s string, width int) string {
 	var b strings.Builder
-	at := 0 // columns of the line that is written; 0: none was begun
+	at := 0 // columns written on the current line; 0 if it is empty
 	end := func() {
 		if at > 0 {
 			b.WriteByte('\n')
@@ -157,7 +157,7 @@ func wrapText(s string, width int) string {
 	return b.String()
 }
 
-// group makes cmd a command that only has others below it.
+// group makes cmd a command that only has subcommands.
 func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	cmd.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -170,8 +170,7 @@ func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// completeAll makes shells complete the flags of cmd and of all commands below it. Commands that do not say which
-// arguments they take refuse them.
+// completeAll sets up completion for cmd and its subcommands. Commands that do not declare arguments refuse them.
 func completeAll(cmd *cobra.Command) {
 	complete(cmd)
 	if cmd.Args == nil {
@@ -179,8 +178,8 @@ func completeAll(cmd *cobra.Command) {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef(
-					c.CommandPath()+" --help says how to call it",
-					"%s takes no argument, not %q", c.CommandPath(), args[0],
+					c.CommandPath()+" --help shows the usage",
+					"%s takes no arguments, but got %q", c.CommandPath(), args[0],
 				)
 			}
 			return nil
@@ -201,7 +200,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return usagef(advice, "unknown command %q", name)
 }
 
-// newHelp returns the command help. Cobra's own exits with 0 when it does not know a command.
+// newHelp returns the command help. Cobra's own exits with 0 if it does not know a command.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -233,7 +232,7 @@ func newCompletion(w world) *cobra.Command {
 		Use:   "completion " + strings.Join(shells, "|"),
 		Short: "Print the completion script of a shell",
 		Long: `Prints a script that makes a shell complete the commands, flags and values of
-ibid. To use it now, and in every new shell:
+ibid. To use it in this shell, and in every new one:
 
   bash        source <(ibid completion bash)
               ibid completion bash >~/.local/share/bash-completion/completions/ibid
@@ -247,8 +246,8 @@ ibid. To use it now, and in every new shell:
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
 				return usagef(
-					c.CommandPath()+" --help says what to do with the script",
-					"%s wants one shell: %s", c.CommandPath(), strings.Join(shells, ", "),
+					c.CommandPath()+" --help shows how to use the script",
+					"%s needs one shell: %s", c.CommandPath(), strings.Join(shells, ", "),
 				)
 			}
 			return nil
@@ -268,10 +267,10 @@ ibid. To use it now, and in every new shell:
 	}
 }
 
-// build says what the program was built from. The fields are the output of ibid version --json: names stay.
+// build is the output of ibid version --json. Its members must not be renamed.
 type build struct {
 	Version  string  `json:"version"`
-	Revision *string `json:"revision"` // of the repository; null: not built in one
+	Revision *string `json:"revision"` // of the repository; null if built outside one
 	Time     *string `json:"time"`     // of the revision
 	Modified bool    `json:"modified"` // the tree had changes
 	Go       string  `json:"go"`
@@ -279,7 +278,7 @@ type build struct {
 	Arch     string  `json:"arch"`
 }
 
-// readBuild asks the Go runtime.
+// readBuild reads the build information from the Go runtime.
 func readBuild() build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -308,7 +307,7 @@ func newBuild(info *debug.BuildInfo) build {
 	return b
 }
 
-// String returns the version as people report it.
+// String returns the version for people.
 func (b build) String() string {
 	s := b.Version
 	if b.Revision != nil {
@@ -325,7 +324,7 @@ func newVersion(w world) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Say which version this is",
+		Short: "Print the version",
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuild()
 			if asJSON {
@@ -339,10 +338,10 @@ func newVersion(w world) *cobra.Command {
 	return c
 }
 
-// many is a number of arguments that has no limit.
+// many stands for any number of arguments.
 const many = math.MaxInt
 
-// wants accepts from one argument to most, of which one at most is standard input; all else is a usage error.
+// wants accepts 1 to most arguments, at most one of which is standard input; anything else is a usage error.
 func wants(most int, wrong, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 || len(args) > most {

@@ -21,24 +21,24 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-var update = flag.Bool("update", false, "write what the tests expect anew")
+var update = flag.Bool("update", false, "rewrite the expectations of the tests")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"ibid": main, "upstream": upstreamMain, "fetch": fetchMain, "lines": linesMain, "model": modelMain, "site": siteMain, "agent": agentMain})
 }
 
-// The stories of testdata/script. Besides testscript's own commands they have
+// The stories of testdata/script. In addition to the commands of testscript they have
 //
 //	status CODE COMMAND…   runs a command that exits with just that code
 //	pack CODING FILE TO    compresses
 //	tar TO FILE…           makes an archive
 //	cut BYTES FILE TO      keeps the beginning of a file
-//	documents N            the last standard output was N answer documents, one a line
-//	write FILE BYTES       writes bytes as Go spells them: \x00
-//	await FILE [VARIABLE]  waits until a file has something in it, and sets a variable to its first line;
-//	                       VARIABLE_HOST is that without http://
+//	documents N            checks that the last standard output was N answer documents, one per line
+//	write FILE BYTES       writes bytes in Go syntax: \x00
+//	await FILE [VARIABLE]  waits until a file has content, and sets a variable to its first line;
+//	                       VARIABLE_HOST is the same without http://
 //	cert CERT KEY          makes a certificate for 127.0.0.1
-//	sigterm                sends SIGTERM to the ibid that runs
+//	sigterm                sends SIGTERM to the running ibid
 //
 // and programs: upstream serves the answers of internal/replay, fetch makes one HTTP request (see servers_test.go).
 func TestScript(t *testing.T) { testscript.Run(t, scripts("testdata/script")) }
@@ -163,7 +163,7 @@ func checkDocument(line string) error {
 	return nil
 }
 
-// pack compresses as HTTP's Content-Encoding spells it; raw is deflate without the zlib header.
+// pack compresses with a Content-Encoding; raw is deflate without the zlib header.
 func pack(coding string, data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	var w io.WriteCloser

@@ -17,26 +17,26 @@ import (
 func newManifest(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "manifest build|lint|show",
-		Short: "Build, check and show manifests: who claimed what from where",
+		Short: "Build, check and show manifests of claims and their sources",
 		Long: `A manifest lists the claims of one answer with the sources of each, and the steps
-that led to it. What is looked at here is the manifest by itself; whether it is
-true, and who signed it, is for ibid verify.`,
+that led to it. These commands examine only the manifest; ibid verify checks
+whether it is true, and who signed it.`,
 	}
 	return group(cmd, newManifestBuild(w), newManifestLint(w), newManifestShow(w))
 }
 
-// manifestFile is a manifest as it was read.
+// manifestFile is the manifest in a file.
 type manifestFile struct {
-	body   []byte // no more than one byte over what a manifest may have
-	signed bool   // it is from a bundle with a signature, which nobody has looked at
+	body   []byte // at most one byte over the limit of a manifest
+	signed bool   // from a bundle with a signature, which has not been verified
 }
 
-// readManifest reads the bytes of a manifest, or of the one in a stored bundle, and says so. A byte order mark stays:
-// it is one of the things that are wrong.
+// readManifest reads a manifest, or the one in a stored bundle, which it reports. A byte order mark is kept: it is an
+// error to be found.
 func readManifest(name string, w world) (*manifestFile, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		return nil, usagef(
-			"ibid verify "+name+" fetches and checks it", "%s is an address, and only files are read here", name,
+			"ibid verify "+name+" fetches and checks it", "%s is a URL, but only files are read here", name,
 		)
 	}
 	in, err := openInput(&item{name: name}, w.in, nil)
@@ -56,7 +56,7 @@ func readManifest(name string, w world) (*manifestFile, error) {
 		if err := json.Unmarshal(data, &s); err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
-		say(w.err, "%s is a stored bundle: this is about the manifest in it", name)
+		say(w.err, "%s is a stored bundle; using the manifest in it", name)
 		f.body, f.signed = s.Body, s.SignatureInput != ""
 	}
 	f.body = f.body[:min(len(f.body), manifest.MaxBytes+1)]
@@ -67,14 +67,14 @@ func newManifestLint(w world) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:   "lint FILE…|-",
-		Short: "Say what is wrong with manifests, and what could be better",
-		Long: `Reads manifests and prints a line for everything in them that a verifier refuses
-(error) or that could be better (advice):
+		Short: "Report errors in manifests, and possible improvements",
+		Long: `Reads manifests and prints a line for each thing that a verifier refuses (error) or
+that could be better (advice):
 
   FILE:LINE:COLUMN: error: /pointer: what is wrong [word]
 
-Nothing is fetched, and signatures are not looked at. Of a stored bundle it is the
-manifest in it that is looked at, and that has the lines. - is standard input.
+Nothing is fetched, and signatures are not checked. For a stored bundle, lines
+refer to the manifest in it. - is standard input.
 
 Exit codes: 0 no errors, 1 errors, 2 a file cannot be read.`,
 		Example: `  ibid manifest lint manifest.json
@@ -104,7 +104,7 @@ Exit codes: 0 no errors, 1 errors, 2 a file cannot be read.`,
 			return result
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "write an object a file, with its findings: line, column, path, "+
+	c.Flags().BoolVar(&asJSON, "json", false, "write one object per file, with its findings: line, column, path, "+
 		"severity, code, detail")
 	return c
 }
@@ -131,9 +131,9 @@ func newManifestShow(w world) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:   "show FILE|-",
-		Short: "Show a manifest: its claims with their sources, and how they came about",
+		Short: "Show a manifest: its claims with their sources, and its steps",
 		Long: `Reads a manifest and shows its claims with the excerpts they rest on, its sources,
-its steps, and the conformance level it deserves by itself. Of a stored bundle it
+its steps, and the conformance level it reaches by itself. For a stored bundle it
 shows the manifest in it. - is standard input.`,
 		Example: `  ibid manifest show manifest.json`,
 		Args:    wants(1, "ibid manifest show takes one file", "to read standard input: ibid manifest show -"),
@@ -144,7 +144,7 @@ shows the manifest in it. - is standard input.`,
 			}
 			m, err := manifest.Parse(file.body)
 			if err != nil {
-				return usagef("ibid manifest lint lists everything that is wrong", "%s: %w", names[0], err)
+				return usagef("ibid manifest lint lists all errors", "%s: %w", names[0], err)
 			}
 			if asJSON {
 				return writeBytes(w.out)(m.Canonical())
@@ -180,7 +180,7 @@ func (t *manifestText) head() {
 		t.line(0, "supersedes %s", m.Supersedes)
 	}
 	if m.Output != nil {
-		t.line(0, "about a response of %s, %s", m.Output.MediaType, m.Output.Hash)
+		t.line(0, "about a response of type %s, %s", m.Output.MediaType, m.Output.Hash)
 	}
 	t.line(
 		0, "%s · %s · %s",
@@ -247,7 +247,7 @@ func (t *manifestText) sources() {
 		s := &t.m.Sources[i]
 		t.line(2, "%s %s", s.ID, s.URL)
 		if s.FinalURL != "" && s.FinalURL != s.URL {
-			t.line(4, "led to %s", s.FinalURL)
+			t.line(4, "redirected to %s", s.FinalURL)
 		}
 		facts := []string{"read " + string(s.RetrievedAt)}
 		if s.RetrievedBy != "" {
@@ -298,8 +298,8 @@ func (t *manifestText) level(signed bool) {
 	level, why := t.m.Level(signed)
 	t.line(0, "")
 	if signed {
-		t.line(0, "Level %d, if its signature is good", level)
-		t.line(2, "ibid verify looks at that")
+		t.line(0, "Level %d, if its signature is valid", level)
+		t.line(2, "ibid verify checks that")
 	} else {
 		t.line(0, "Level %d, unsigned", level)
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// localAgent is the agent of a manifest that nobody says an agent for.
+// localAgent is the agent of a manifest if none is given.
 const localAgent = "localhost"
 
 // manifestBuildFlags are the flags of ibid manifest build.
@@ -35,7 +35,7 @@ type manifestBuildFlags struct {
 	self, agent, run      string
 	excerpts              string // a manifest.Excerpts
 	noFetch, sign, bundle bool
-	allow                 server.Networks // only the networks that may be reached
+	allow                 server.Networks // networks that may be connected to besides the public ones
 	tenant                string
 }
 
@@ -45,15 +45,15 @@ func newManifestBuild(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build ID|FILE|-",
 		Short: "Build a manifest of a stored answer or run, or of an answer in a file",
-		Long: `Reads the sources that an answer cites, and prints its manifest: each claim with
-the words of its sources that it rests on, and the hashes of what was read. ID is
-that of a stored answer (ans_…) or of a run; FILE is an answer document, or a
-provider's response.
+		Long: `Fetches the sources that an answer cites and prints its manifest: each claim with
+the excerpts it rests on, and the hashes of what was fetched. ID is that of a
+stored answer (ans_…) or of a run; FILE is an answer document, or a provider's
+response.
 
-ibid serve --publish 3 does this by itself, and serves the manifests. Use this to
-look at one before, or for an agent that serves it itself at the address of --self.
+ibid serve --publish 3 does this by itself and serves the manifests. Use this
+command to preview one, or for an agent that serves it itself at the URL of --self.
 With --sign and --bundle the output is a stored bundle: manifest, signature and the
-sources that were read, for ibid verify, also --offline.
+sources that were fetched, for ibid verify, also --offline.
 
 Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 		Example: `  ibid manifest build ans_0192f0c1-7d2e-7b3c-8a4d-5e6f70819203
@@ -69,12 +69,13 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 	flags.SortFlags = false
 	flags.StringVar(&f.self, "self", "", "the `URL` that the manifest will be served at")
 	flags.StringVar(&f.agent, "agent-id", "",
-		"the agent's `name` in manifests: agent.example/v1 (default the host that publishes, and /v1)")
-	flags.StringVar(&f.run, "run", "", "the `name` of the run in the manifest (default one that tells nobody yours)")
-	flags.BoolVar(&f.noFetch, "no-fetch", false, "read no source: the manifest has no hashes then")
+		"the agent's `name` in manifests: agent.example/v1 (default the publishing host with /v1)")
+	flags.StringVar(&f.run, "run", "",
+		"the `name` of the run in the manifest (default one that does not reveal your own)")
+	flags.BoolVar(&f.noFetch, "no-fetch", false, "fetch no sources; the manifest then has no hashes")
 	flags.BoolVar(&f.sign, "sign", false, "sign it with the newest key of --data, and print a bundle")
 	flags.BoolVar(&f.bundle, "bundle", false, "print a stored bundle")
-	flags.Bool("json", false, "write JSON, as it does anyway")
+	flags.Bool("json", false, "write JSON, which is the default")
 	f.excerpts = string(manifest.ExcerptsPublic)
 	server.AddExcerptsFlag(flags, &f.excerpts)
 	server.AddNetFlag(flags, &f.allow)
@@ -92,12 +93,12 @@ type manifestBuild struct {
 	config *server.Config
 
 	mu   sync.Mutex
-	read []*snapshot.Snapshot // the sources, in the order in which they came
+	read []*snapshot.Snapshot // the sources, in order of arrival
 }
 
 func (b *manifestBuild) run(name string) error {
 	if b.flags.sign && b.flags.self == "" {
-		return usagef("a signature is good for one address only", "--sign needs --self")
+		return usagef("a signature is valid for one URL only", "--sign needs --self")
 	}
 	if b.flags.self != "" {
 		if _, err := server.ParseWebURL(b.flags.self); err != nil {
@@ -105,8 +106,8 @@ func (b *manifestBuild) run(name string) error {
 		}
 		if !manifest.Speaks(b.flags.self, b.agent()) {
 			return usagef(
-				"it begins with that host, as agent.example/v1",
-				"--agent-id %s is not of the host of --self", b.agent(),
+				"it must begin with that host, as in agent.example/v1",
+				"--agent-id %s does not begin with the host of --self", b.agent(),
 			)
 		}
 	}
@@ -136,14 +137,14 @@ func (b *manifestBuild) agent() string {
 	return strings.ToLower(u.Host) + "/v1"
 }
 
-// build makes the manifest.
+// build builds the manifest.
 func (b *manifestBuild) build(ctx context.Context, sub *manifestSubject) (*manifest.Manifest, error) {
 	builder := &sub.Builder
 	builder.Excerpts, builder.By = manifest.Excerpts(b.flags.excerpts), manifest.ByObserver
 	builder.Self, builder.RunID, builder.AgentID = b.flags.self, cmp.Or(b.flags.run, builder.RunID), b.agent()
 	if !b.flags.noFetch {
 		fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: b.flags.allow})
-		defer func() { _ = fetcher.Close() }() // nothing is lost
+		defer func() { _ = fetcher.Close() }() // only reads
 		builder.Read = func(ctx context.Context, url string) (*snapshot.Snapshot, error) {
 			snap, err := fetcher.Fetch(ctx, &snapshot.FetchRequest{URL: url})
 			if err == nil {
@@ -192,7 +193,7 @@ func (b *manifestBuild) signed(m *manifest.Manifest) (*manifest.Signed, error) {
 	key, signer, err := ring.Signer(keyring.Manifest)
 	if errors.Is(err, keyring.ErrNoKey) {
 		return nil, usagef(
-			"ibid key new makes one; --data says where", "sign the manifest: %w in %s", err, b.config.KeyDir(),
+			"ibid key new creates one; see --data", "sign the manifest: %w in %s", err, b.config.KeyDir(),
 		)
 	}
 	if err != nil {
@@ -206,7 +207,7 @@ func (b *manifestBuild) signed(m *manifest.Manifest) (*manifest.Signed, error) {
 	return signed, err
 }
 
-// comment tells people what the manifest lacks.
+// comment reports what the manifest lacks.
 func (b *manifestBuild) comment(m *manifest.Manifest) error {
 	var unread error
 	for i := range m.Sources {
@@ -217,7 +218,7 @@ func (b *manifestBuild) comment(m *manifest.Manifest) error {
 		say(b.err, "%s: %s", s.URL, s.Unavailable)
 		switch s.Unavailable {
 		case string(snapshot.Blocked):
-			hint(b.err, "if it is in a network of yours, --allow-net names it")
+			hint(b.err, "if it is in your own network, allow that with --allow-net")
 			unread = errReported
 		case string(snapshot.Unreachable), string(snapshot.Gone), string(snapshot.AccessDenied),
 			string(snapshot.TooLarge), string(snapshot.RobotsDisallowed):
@@ -230,27 +231,27 @@ func (b *manifestBuild) comment(m *manifest.Manifest) error {
 		say(b.err, "for the next level: %s", reason)
 	}
 	if more := len(why) - maxReasons; more > 0 {
-		say(b.err, "and %d more: ibid manifest show lists them", more)
+		say(b.err, "and %d more; ibid manifest show lists them", more)
 	}
 	return unread
 }
 
-// maxReasons is how many of the things that a manifest lacks are told.
+// maxReasons limits the listed reasons for not reaching the next level.
 const maxReasons = 5
 
-// manifestSubject is what a manifest is to be of.
+// manifestSubject is the subject of a manifest.
 type manifestSubject struct {
-	manifest.Builder // with what is known of the run and the response
+	manifest.Builder // with the details of the run and the response
 
 	answer *ibid.Answer
-	trail  *trail.Trail // nil: no run is known
+	trail  *trail.Trail // nil if there is no run
 }
 
-// find reads the answer: a file if there is one of that name, else what is stored.
+// find reads the answer: from a file if there is one of that name, else from the store.
 func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 	if isURL(name) {
 		return nil, usagef(
-			"ibid verify looks at what others publish", "%s is an address, and the answer has to be here", name,
+			"ibid verify checks published answers", "%s is a URL, but the answer must be stored or in a file", name,
 		)
 	}
 	if _, err := os.Stat(name); name == stdinName || err == nil || strings.ContainsRune(name, filepath.Separator) {
@@ -258,7 +259,7 @@ func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256([]byte(answer.Text)) // nobody learns anything from this name
+		sum := sha256.Sum256([]byte(answer.Text)) // the name reveals nothing
 		builder := manifest.Builder{RunID: hex.EncodeToString(sum[:16])}
 		return &manifestSubject{Builder: builder, answer: answer}, nil
 	}
@@ -270,8 +271,8 @@ func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, usagef(
-			"--data or --db says where ibid serve keeps them",
-			"there is neither a file nor a stored answer or run %s", name,
+			"--data or --db names the database of ibid serve",
+			"there is no file, stored answer or run %s", name,
 		)
 	}
 	return sub, err
@@ -287,7 +288,7 @@ func (b *manifestBuild) stored(ctx context.Context, s *store.Store, id string) (
 		return nil, err
 	}
 	sub := &manifestSubject{answer: call.Answer}
-	of := id // a call in no run is published under its answer's id
+	of := id // a call without a run is published under its answer's id
 	if call.Run != "" {
 		of = call.Run
 		if sub.trail, err = s.Trail(ctx, b.flags.tenant, call.Run); err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -324,7 +325,7 @@ func (b *manifestBuild) storedRun(ctx context.Context, s *store.Store, run strin
 		}
 	}
 	if sub.answer == nil || strings.TrimSpace(sub.answer.Text) == "" {
-		return nil, usagef("POST /v1/runs/"+t.ID+"/finish says it", "run %s has no final answer", t.ID)
+		return nil, usagef("POST /v1/runs/"+t.ID+"/finish records it", "run %s has no final answer", t.ID)
 	}
 	sub.RunID, err = s.Pub(ctx, b.flags.tenant, run)
 	return sub, err

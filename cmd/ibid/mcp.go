@@ -21,7 +21,7 @@ import (
 type mcpFlags struct {
 	tenant  string
 	trust   []string
-	allow   server.Networks // only the networks that may be reached
+	allow   server.Networks // networks that may be connected to besides the public ones
 	checker checkerFlags
 }
 
@@ -31,12 +31,12 @@ func newMCP(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer ibid to agents as tools, over the Model Context Protocol",
-		Long: `Speaks the Model Context Protocol on standard input and output, for a program
-that starts it: Claude Desktop, Claude Code, Cursor, VS Code or an agent of yours.
-Its tools are cite, attribute, check and verify and, where --data, --db or --config
-names the database of ibid serve, run_sources and find_answers.
+		Long: `Serves the Model Context Protocol on standard input and output, for a program that
+starts it: Claude Desktop, Claude Code, Cursor, VS Code or your own agent. Its tools
+are cite, attribute, check and verify and, if --data, --db or --config names the
+database of ibid serve, run_sources and find_answers.
 
-Most programs take this, in a file such as claude_desktop_config.json, .mcp.json
+Most programs are configured like this, in a file such as claude_desktop_config.json, .mcp.json
 or .cursor/mcp.json:
 
   {
@@ -49,12 +49,12 @@ For Claude Code:
 
   claude mcp add ibid -- ibid mcp --db /path/to/ibid.db
 
-docs/mcp.md has other programs, the same over HTTP (/mcp of ibid serve), and the
-arguments of the tools. verify reaches public addresses only, at ports 80 and 443,
-unless --allow-net names another network.
+docs/mcp.md covers other programs, HTTP (/mcp of ibid serve), and the arguments of
+the tools. verify only connects to public addresses, at ports 80 and 443, unless
+--allow-net names another network.
 
-Exit codes: 0 when standard input has ended; 2 if it, or the database, could not
-be read.`,
+Exit codes: 0 when standard input has ended; 2 if it or the database could not be
+read.`,
 		Example: `  ibid mcp
   ibid mcp --db ibid.db --tenant default --trust agent.example`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,19 +74,19 @@ be read.`,
 	flags.SortFlags = false
 	addTenantFlag(flags, &f.tenant)
 	flags.StringSliceVar(&f.trust, "trust", nil,
-		"whose signatures verify trusts: a host or the id of a key, as `WHO`; repeatable")
+		"whose signatures verify trusts: a host or a key id, as `WHO`; repeatable")
 	server.AddNetFlag(flags, &f.allow)
 	f.checker.add(flags, &c.File)
 	c.AddStoreFlags(cmd.Flags())
-	flags.Lookup("data").Usage = "offer the answers and runs in the database in this `directory`; without it, --db " +
-		"and --config there are none"
+	flags.Lookup("data").Usage = "offer the answers and runs in the database in this `directory`; there are none " +
+		"without it, --db or --config"
 	return cmd
 }
 
-// serve answers until standard input ends.
+// serve serves MCP until standard input ends.
 func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Checker, w world) error {
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.allow})
-	defer func() { _ = fetcher.Close() }() // nothing is lost
+	defer func() { _ = fetcher.Close() }() // only reads
 	texts, memory := &snapshot.Texts{}, verify.Memory(&verify.MemoryMap{})
 	var judge support.Checker
 	if f.checker.isJudge() {
@@ -116,7 +116,7 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 		},
 	})
 	if isTerminal(w.in) {
-		say(w.err, "waiting for an MCP client on standard input; ibid mcp --help says how to add it to one")
+		say(w.err, "waiting for an MCP client on standard input; ibid mcp --help shows how to configure one")
 	}
 	if err := server.Serve(ctx, w.in, w.out, f.tenant); err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -124,21 +124,21 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 	return nil
 }
 
-// recordFailures records what a report says failed, as other ways to verify do. The report is good without it.
+// recordFailures records the failures of a report, as other ways to verify do. The report is valid without it.
 func recordFailures(ctx context.Context, s *store.Store, tenant string, report *verify.Report, log *slog.Logger) {
 	const (
-		most   = 1000 // the first ones
+		most   = 1000 // failures recorded
 		within = 20 * time.Second
 	)
 	incidents := verify.Incidents(report)
 	if len(incidents) == 0 {
 		return
 	}
-	// it is known now, also if who asked has left
+	// record them even if the caller has left
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	_, err := s.AddIncidents(ctx, tenant, incidents[:min(len(incidents), most)])
 	if err != nil && !errors.Is(err, store.ErrLimit) {
-		log.LogAttrs(ctx, slog.LevelWarn, "the failures of a report were not recorded", slog.Any("error", err))
+		log.LogAttrs(ctx, slog.LevelWarn, "failures of a report were not recorded", slog.Any("error", err))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// What the tool of ibid mcp finds to fail is recorded, also if who asked has left.
+// Failures found by the tool of ibid mcp are recorded even if the caller has left.
 func TestRecordFailures(t *testing.T) {
 	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	defer s.Close()

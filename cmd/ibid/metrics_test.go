@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-// docs/metrics.md is what a gateway registers.
+// docs/metrics.md lists what a gateway registers.
 func TestMetricsDocs(t *testing.T) {
 	c := server.Defaults()
 	c.Data = t.TempDir()
@@ -42,7 +42,7 @@ func TestMetricsDocs(t *testing.T) {
 	}
 }
 
-// metricsTable returns a line for each metric of ours, those that have no value yet, too.
+// metricsTable returns a line for each metric of ours, including those without a value yet.
 func metricsTable(t *testing.T, r *prometheus.Registry) string {
 	t.Helper()
 	words := regexp.MustCompile(`fqName: "(\w+)", help: "(.*?)", .*variableLabels: \{(.*)\}\}$`)
@@ -55,7 +55,7 @@ func metricsTable(t *testing.T, r *prometheus.Registry) string {
 	for description := range descriptions {
 		m := words.FindStringSubmatch(description.String())
 		if m == nil {
-			t.Fatalf("%s is written in another way", description)
+			t.Fatalf("%s has an unexpected format", description)
 		}
 		name, help, labels := m[1], m[2], m[3]
 		if !strings.HasPrefix(name, "ibid_") {

@@ -15,9 +15,9 @@ func newPrompt(w world) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "prompt --documents FILE",
-		Short: "Write documents as XML to put into a prompt",
-		Long: `Writes documents as the XML that providers recommend for passages in a prompt: a
-result for each, with its id, name and address, and a content for each passage.
+		Short: "Format documents as XML for a prompt",
+		Long: `Formats documents as the XML that providers recommend for passages in a prompt: one
+result per document, with its id, name and URL, and one content per passage.
 Everything is escaped, so that no passage can close its element.
 
 Exit codes: 0 done, 2 the documents cannot be read.`,

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// pruned is the output of ibid prune --json: names stay.
+// pruned is the output of ibid prune --json. Its members must not be renamed.
 type pruned struct {
 	Answers       int  `json:"answers"`
 	Conversations int  `json:"conversations"`
@@ -31,13 +31,15 @@ func newPrune(w world) *cobra.Command {
 	var dryRun, asJSON, reindex bool
 	cmd := &cobra.Command{
 		Use:   "prune [--older-than TIME] [--provider NAME=TIME…]",
-		Short: "Remove answers that are older than the retention allows",
-		Long: `Removes old answers from the database, with conversations and runs that have no
-others, and what was recorded of runs so long ago. Without a time it takes those of the configuration's retention, which
-ibid serve observes by itself. It works while a server runs, too.
+		Short: "Remove answers past their retention",
+		Long: `Removes old answers from the database, the conversations and runs that have no
+others, and equally old recordings of runs. Without a time it applies the
+retention of the configuration, as ibid serve does by itself. It also works while
+a server is running.
 
-With --reindex it removes no answers. It rebuilds the search index of an SQLite database from the stored answers, which
-repairs a damaged index and removes the words of deleted answers from it.`,
+With --reindex it removes no answers, but rebuilds the search index of an SQLite
+database from the stored answers. This repairs a damaged index and removes the
+words of deleted answers from it.`,
 		Example: `  ibid prune --older-than 90d --provider gemini=720h --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
@@ -55,14 +57,14 @@ repairs a damaged index and removes the words of deleted answers from it.`,
 				}
 				keep, isSaid := c.Retention, false
 				for _, name := range []string{"older-than", "provider", "copies", "manifests"} {
-					isSaid = isSaid || cmd.Flags().Changed(name) // forever, too
+					isSaid = isSaid || cmd.Flags().Changed(name) // zero, forever, also counts
 				}
 				if isSaid {
 					keep = said
 				} else if !keep.Any() {
 					return usagef(
-						"--older-than 90d does, or retention in the file of --config",
-						"nothing says how old answers may get",
+						"use --older-than 90d, or retention in the file of --config",
+						"no retention is configured",
 					)
 				}
 				r := keep.Rules()
@@ -73,11 +75,12 @@ repairs a damaged index and removes the words of deleted answers from it.`,
 	}
 	flags := cmd.Flags()
 	flags.Var(&said.Default, "older-than", "remove what is older than this `time`: 720h, 90d")
-	flags.Var(&said.Copies, "copies", "remove the octets of sources that were read so long ago: `time`")
-	flags.Var(&said.Manifests, "manifests", "remove manifests that were published so long ago, answers or not: `time`")
+	flags.Var(&said.Copies, "copies", "remove copies of sources fetched longer ago than this `time`")
+	flags.Var(&said.Manifests, "manifests",
+		"remove manifests published longer ago than this `time`, even if their answers are kept")
 	flags.Var(said.ByProvider, "provider",
-		"another time for the answers of one provider: `NAME=TIME`; repeatable")
-	flags.BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+		"a different time for one provider's answers: `NAME=TIME`; repeatable")
+	flags.BoolVar(&dryRun, "dry-run", false, "report what would be removed, but remove nothing")
 	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
 	flags.BoolVar(&reindex, "reindex", false, "only rebuild the search index of an SQLite database")
 	for _, other := range []string{"older-than", "copies", "manifests", "provider", "dry-run", "json"} {
@@ -87,10 +90,10 @@ repairs a damaged index and removes the words of deleted answers from it.`,
 	return cmd
 }
 
-// prune removes old answers and says how many.
+// prune removes old answers and reports how many.
 func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool, w world) error {
 	r.Now = time.Now()
-	if _, ok := w.err.(*cleaner); ok && !r.DryRun { // somebody sees how far it is
+	if _, ok := w.err.(*cleaner); ok && !r.DryRun { // a progress bar is visible
 		count := *r
 		count.DryRun = true
 		all, err := s.Prune(ctx, &count)

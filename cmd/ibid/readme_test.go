@@ -11,8 +11,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// What the README prints is printed: each command of its consoles is run in the module's root, and what follows is its output, in
-// which a line with an ellipsis stands for any lines. The commands that ask a program of the README are run in examples.
+// The README's console examples are true: each command is run in the module's root, and what follows is its output, in
+// which a line with an ellipsis stands for any lines. Commands that call a program of the README are run in examples.
 func TestReadme(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestReadme(t *testing.T) {
 			}
 			cmd := exec.CommandContext(t.Context(), shell, "-c", command)
 			cmd.Dir = root
-			got, _ := cmd.Output() // a check that finds something exits with 1
+			got, _ := cmd.Output() // the exit code of a check that finds something is 1
 			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…\n", "(?s:.*)\n") + "\n$"
 			pattern = strings.ReplaceAll(pattern, "\n…\n", "\n(?s:.*)\n")
 			if !regexp.MustCompile(pattern).Match(got) {

@@ -22,34 +22,34 @@ func newServe(w world) *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "serve [--config FILE]",
-		Short: "Pass calls to providers through and keep their answers with citations",
-		Long: `Runs the gateway. A client's base URL changes from the provider's to
-/NAME, and from then on its answers are kept with their citations:
+		Short: "Proxy calls to providers and store their answers with citations",
+		Long: `Runs the gateway. Change a client's base URL from the provider's to /NAME, and its
+answers are stored with their citations:
 
   https://api.openai.com/v1     http://127.0.0.1:8080/openai/v1
   https://api.anthropic.com     http://127.0.0.1:8080/anthropic
 
-Requests and responses pass unchanged, with the client's own key. GET /v1 lists
-what the API has, and / is a page for people; docs/serve.md says more.
+Requests and responses pass through unchanged, with the client's own key. GET /v1
+lists the API, and / is a page for people; see docs/serve.md.
 
-The file of --config has the names of the flags, and besides
+The file of --config has the names of the flags, and in addition
   upstreams:
     NAME: {url: …, provider: …, key_env: …, retention: 30d, backfill: {…}}
   retention: {default: forever, PROVIDER: 30d}
-and settings that few people need, which have no flag but a variable.
+and settings that few people need, which can also be set by variables.
 
-Without an access token ibid answers this machine only. Before others may reach it:
-ibid token new --name me --scope all; in containers, IBID_BOOTSTRAP_TOKEN.
+Without access tokens ibid only serves this machine. Before you expose it, run
+ibid token new --name me --scope all; in containers, set IBID_BOOTSTRAP_TOKEN.
 
-SIGINT, SIGTERM and SIGHUP end it when the calls under way have ended, within 30
-seconds (drain); a second one ends it at once.`,
+SIGINT, SIGTERM and SIGHUP end it once the calls in progress have ended, within 30
+seconds (drain); a second signal ends it at once.`,
 		Example: `  ibid serve
   curl http://127.0.0.1:8080/openai/v1/responses -H "Authorization: Bearer $OPENAI_API_KEY" \
     -H 'Content-Type: application/json' -d '{"model":"gpt-5","input":"Hello"}'
   ibid serve --config /etc/ibid.yaml --check`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setFromEnv(c.Settings(), w.env, func(f *pflag.Flag) string {
-				return "it is the setting " + f.Name + " of ibid serve"
+				return "it sets " + f.Name + " of ibid serve"
 			}); err != nil {
 				return err
 			}
@@ -73,21 +73,21 @@ seconds (drain); a second one ends it at once.`,
 		},
 	}
 	c.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&check, "check", false, "say what it would do and whether it can, and end")
+	cmd.Flags().BoolVar(&check, "check", false, "check the configuration, report what it would do, and exit")
 	return cmd
 }
 
-// whereText tells somebody at a terminal where everything is.
+// whereText shows a person at a terminal where everything is.
 const whereText = `  page      %[1]s/
   base URL  %[1]s/openai/v1 in place of https://api.openai.com/v1
   data      %[2]s
 `
 
-// serve runs a server until ctx ends. It calls ready, if there is one, before it says that it listens.
+// serve runs a server until ctx ends. It calls ready, unless it is nil, before it reports that it is listening.
 func serve(
 	ctx context.Context, c *server.Config, o *server.Options, ready func(*server.Server, string) error, w world,
 ) error {
-	// There net/http shows the first bytes of what an upstream sends unasked: an answer, perhaps.
+	// net/http logs the first bytes that an upstream sends unasked, which may be an answer.
 	stdlog.SetOutput(io.Discard)
 	terminal := isTerminal(w.err)
 	w.err = &locked{w: w.err}
@@ -106,7 +106,7 @@ func serve(
 			fmt.Fprintln(w.err, "ibid: listening on "+url)
 		}
 		switch {
-		case c.Quiet: // the demo has said more
+		case c.Quiet: // the demo has printed more
 		case terminal:
 			fmt.Fprintf(w.err, whereText, url, c.Data)
 		default:
@@ -125,10 +125,10 @@ func serve(
 	})
 }
 
-// stopSignals returns a context that ends with the first signal to stop. The second one ends the program.
+// stopSignals returns a context that ends with the first signal to stop. A second signal ends the program.
 func stopSignals(ctx context.Context) (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup does, and to listen to it would undo that
+	if !signal.Ignored(syscall.SIGHUP) { // as by nohup, which listening would undo
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(ctx, signals...)

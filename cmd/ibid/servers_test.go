@@ -26,8 +26,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// Stories with a PostgreSQL server at $POSTGRES, which the command "postgres stop" crashes and "postgres start" starts: one
-// for each directory.
+// Stories with a PostgreSQL server at $POSTGRES, which "postgres stop" crashes and "postgres start" restarts. There is
+// one server per directory.
 func TestPostgresScript(t *testing.T) {
 	for _, dir := range []string{"testdata/postgres", "testdata/postgres_away"} {
 		t.Run(filepath.Base(dir), func(t *testing.T) { runPostgres(t, dir) })
@@ -55,7 +55,7 @@ func runPostgres(t *testing.T, dir string) {
 	testscript.Run(t, params)
 }
 
-// awaitTime is how long a story waits for a server.
+// awaitTime bounds how long a story waits for a server.
 const awaitTime = 30 * time.Second
 
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
@@ -142,19 +142,19 @@ func (h headerFlag) Set(s string) error {
 	return nil
 }
 
-// fetchMain is a program: fetch [flags] METHOD URL. It prints the body, exits with 1 if the status is another than -s says,
-// and with 3 if the body breaks off.
+// fetchMain is a program: fetch [flags] METHOD URL. It prints the body, and exits with 1 if the status is not that of
+// -s, or 3 if the body is truncated.
 func fetchMain() {
 	header := headerFlag{}
 	flags := flag.NewFlagSet("fetch", flag.ExitOnError)
-	want := flags.Int("s", http.StatusOK, "the status there must be")
-	body := flags.String("d", "", "the body, or @ and the file that has it")
-	include := flags.Bool("i", false, "print the header, too")
+	want := flags.Int("s", http.StatusOK, "the expected status")
+	body := flags.String("d", "", "the body, or @ and the name of its file")
+	include := flags.Bool("i", false, "also print the header")
 	first := flags.String("first", "", "file to write when the body begins")
-	until := flags.String("until", "", "end when this was seen")
-	again := flags.String("again", "", "ask again until this is in the body")
-	protocol := flags.String("protocol", "", "http1, h2 or h2c; what is spoken is printed first")
-	host := flags.String("host", "", "the host to say")
+	until := flags.String("until", "", "stop when this has been received")
+	again := flags.String("again", "", "repeat the request until this is in the body")
+	protocol := flags.String("protocol", "", "http1, h2 or h2c; the protocol used is printed first")
+	host := flags.String("host", "", "the Host header")
 	flags.Var(header, "H", "a header")
 	_ = flags.Parse(os.Args[1:])
 	if name, ok := strings.CutPrefix(*body, "@"); ok {
@@ -219,7 +219,7 @@ func (f *fetcher) do(method, url string) (*http.Response, error) {
 	return f.client.Do(r)
 }
 
-// transport speaks one protocol, to a server whose certificate nobody knows.
+// transport speaks one protocol, without verifying certificates.
 func transport(protocol string) *http.Transport {
 	t := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: new(http.Protocols)}
 	t.Protocols.SetHTTP1(protocol == "" || protocol == "http1")
@@ -228,7 +228,7 @@ func transport(protocol string) *http.Transport {
 	return t
 }
 
-// copyBody reads a body, until a text was seen in it, and writes a file when it begins.
+// copyBody reads a body until it has seen until, and writes the file first when it begins.
 func copyBody(out *bytes.Buffer, body io.Reader, first, until string) error {
 	buffer := make([]byte, 4096)
 	for {

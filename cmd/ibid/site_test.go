@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/internal/file"
 )
 
-// cmdReserve names ports that nobody listens at: a server that has to say its own address must know it before it has it.
+// cmdReserve returns unused ports: a server that publishes its own address must know it before it listens.
 func cmdReserve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: reserve VARIABLE…")
@@ -32,7 +32,7 @@ func cmdReserve(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdExtract sets a variable to what the first group of a pattern is in a file, or stdout.
+// cmdExtract sets a variable to the first group of a pattern's match in a file or stdout.
 func cmdExtract(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: extract FILE PATTERN VARIABLE")
@@ -44,8 +44,8 @@ func cmdExtract(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[2], found[1])
 }
 
-// siteMain is a program: site ADDRESSFILE DIR. It serves the files of a directory as they are when they are asked for: pages
-// with GET, and with POST, as a provider does, NAME.json or else NAME.sse. $SITE in a file is the site's own address.
+// siteMain is a program: site ADDRESSFILE DIR. It serves the current files of a directory: pages to GET and, like a
+// provider, NAME.json or else NAME.sse to POST. $SITE in a file is replaced by the site's own address.
 func siteMain() {
 	flags := flag.NewFlagSet("site", flag.ExitOnError)
 	_ = flags.Parse(os.Args[1:])

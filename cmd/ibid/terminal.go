@@ -20,10 +20,10 @@ func isTerminal(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// helpWidth is how many columns help has where nothing says how wide the terminal is.
+// helpWidth is the width of help if the terminal's is unknown.
 const helpWidth = 80
 
-// terminalWidth returns how wide a terminal is, and helpWidth of what is none.
+// terminalWidth returns the width of a terminal, or helpWidth if w is none.
 func terminalWidth(w io.Writer) int {
 	if c, ok := w.(*cleaner); ok {
 		if f, ok := c.w.(*os.File); ok {
@@ -35,7 +35,7 @@ func terminalWidth(w io.Writer) int {
 	return helpWidth
 }
 
-// forTerminal makes a terminal safe to write answers to. What is no terminal gets every byte.
+// forTerminal makes it safe to write answers to a terminal. Other writers are returned unchanged.
 func forTerminal(w io.Writer) io.Writer {
 	if isTerminal(w) {
 		return &cleaner{w: w}
@@ -43,14 +43,14 @@ func forTerminal(w io.Writer) io.Writer {
 	return w
 }
 
-// cleaner takes out of what is written to a terminal everything but text: an answer may hold escape sequences that
+// cleaner removes everything but text from what is written to a terminal: an answer may contain escape sequences that
 // rewrite the screen, the title or the clipboard.
 type cleaner struct {
 	w    io.Writer
-	tail []byte // the beginning of a character that the last Write cut
+	tail []byte // an incomplete character at the end of the last Write
 }
 
-// Write writes the text of p. It counts the bytes taken, not those written.
+// Write writes the text of p. It returns the number of bytes consumed, not of those written.
 func (c *cleaner) Write(p []byte) (int, error) {
 	b := append(c.tail, p...)
 	out := make([]byte, 0, len(b))
@@ -68,13 +68,13 @@ func (c *cleaner) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// turnsText reports whether r makes what follows it read in another order than it stands, so that a line can say
-// something else than it does. The plain marks that right-to-left writing needs are not among them.
+// turnsText reports whether r changes the order in which the following text is displayed, so that a line could look
+// like another. The plain marks of right-to-left scripts do not count.
 func turnsText(r rune) bool {
 	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
 }
 
-// What is worth a progress bar.
+// The thresholds for a progress bar.
 const (
 	manyInputs = 20
 	largeInput = 32 << 20 // bytes
@@ -86,8 +86,8 @@ type progress struct {
 	bar  *mpb.Bar
 }
 
-// newProgress begins a progress bar of files, if there is somebody to see it, and if they are many or large, or each of
-// their lines is work. Where answers go to the terminal, too, they are the progress.
+// newProgress starts a progress bar for reading files if standard error is a terminal and the files are many or large,
+// or slow to process. If answers go to the terminal as well, they show the progress.
 func newProgress(names []string, slow bool, w world) *progress {
 	terminal, ok := w.err.(*cleaner)
 	if !ok || isTerminal(w.out) {
@@ -105,8 +105,7 @@ func newProgress(names []string, slow bool, w world) *progress {
 	return newBar(terminal, total, decor.CountersKibiByte("% .1f / % .1f"), decor.Percentage())
 }
 
-// countProgress begins a progress bar that counts things: "3 / 20 runs". Nobody sees it unless standard error is a
-// terminal.
+// countProgress starts a progress bar that counts things: "3 / 20 runs". It is nil unless standard error is a terminal.
 func countProgress(total int, what string, w world) *progress {
 	terminal, ok := w.err.(*cleaner)
 	if !ok {
@@ -131,14 +130,14 @@ func (p *progress) step() {
 	}
 }
 
-// set says how many are done.
+// set sets the number done.
 func (p *progress) set(done int) {
 	if p != nil {
 		p.bar.SetCurrent(int64(done))
 	}
 }
 
-// watch counts what is read of r.
+// watch counts the bytes read from r.
 func (p *progress) watch(r io.Reader) io.Reader {
 	if p == nil {
 		return r
@@ -146,7 +145,7 @@ func (p *progress) watch(r io.Reader) io.Reader {
 	return &counter{r, p.bar}
 }
 
-// over makes messages stand above the bar, until end takes the bar away.
+// over redirects messages to appear above the bar, until end removes the bar.
 func (p *progress) over(messages *io.Writer) (end func()) {
 	if p == nil {
 		return func() {}
@@ -159,7 +158,7 @@ func (p *progress) over(messages *io.Writer) (end func()) {
 	}
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (p *progress) end() {
 	if p == nil {
 		return
@@ -168,7 +167,7 @@ func (p *progress) end() {
 	p.pool.Wait()
 }
 
-// counter moves a bar by what is read.
+// counter advances a bar by the bytes read.
 type counter struct {
 	r   io.Reader
 	bar *mpb.Bar

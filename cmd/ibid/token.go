@@ -21,10 +21,10 @@ import (
 func newToken(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token new|list|revoke",
-		Short: "Make, list and revoke access tokens",
-		Long: `Works at the database directly, also while a server uses it; the server notices
-within 30 seconds. As soon as there is a token, every request needs one: the
-first must have the scope admin, so that its holder can make others.`,
+		Short: "Create, list and revoke access tokens",
+		Long: `Works on the database directly, even while a server uses it; the server notices
+within 30 seconds. Once there is a token, every request needs one: the first must
+have the scope admin, so that its holder can create others.`,
 	}
 	return group(cmd, newTokenNew(w), newTokenList(w), newTokenRevoke(w))
 }
@@ -35,17 +35,17 @@ func newTokenNew(w world) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "new --name NAME [--tenant TENANT] [--scope SCOPE…]",
-		Short: "Make an access token",
-		Long: `Prints the token's secret, which is shown only now and kept nowhere: the
-database has its SHA-256.
+		Short: "Create an access token",
+		Long: `Prints the token's secret, which is shown only once: the database has only its
+SHA-256.
 
 Clients send it as Ibid-Token to the providers' paths, and as Authorization:
-Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
+Bearer to /v1. Tokens of one tenant cannot see the data of another.`,
 		Example: `  ibid token new --name me --scope all
   ibid token new --name laptop --scope proxy,read`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if token.Name == "" {
-				return usagef("--name says who or what uses it", "a token needs a name")
+				return usagef("use --name to say who or what uses it", "a token needs a name")
 			}
 			if slices.Contains(token.Scopes, allScopes) {
 				token.Scopes = store.Scopes()
@@ -63,27 +63,27 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 	withoutVariable(flags, "name")
 	addTenantFlag(flags, &token.Tenant)
 	flags.StringSliceVar(&token.Scopes, "scope", []string{store.ScopeProxy, store.ScopeRead},
-		"what it may do: "+strings.Join(store.Scopes(), ", ")+", or all; repeatable")
+		"its permissions: "+strings.Join(store.Scopes(), ", ")+", or all; repeatable")
 	flags.BoolVar(&asJSON, "json", false, "write the token as one JSON object, with its secret")
 	flags.BoolVar(&token.Publish, "publishes", false, "publish its answers unless a request says otherwise")
 	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
 
-// allScopes stands for every scope there is.
+// allScopes stands for all scopes.
 const allScopes = "all"
 
-// makeToken makes a token in a database, whose name it says, and writes its secret.
+// makeToken creates a token in the database and prints its secret. db is the database's name for messages.
 func makeToken(ctx context.Context, s *store.Store, db string, token *store.Token, asJSON bool, w world) error {
-	// The server's environment, if it is this one, may have a token with all scopes.
+	// The server's environment, if it is this one, may provide a token with all scopes.
 	if bootstrap, _ := w.env("IBID_BOOTSTRAP_TOKEN"); !slices.Contains(token.Scopes, store.ScopeAdmin) {
 		if tokens, err := s.Tokens(ctx); err != nil || len(tokens) == 0 && bootstrap == "" {
 			if err != nil {
 				return err
 			}
 			return usagef(
-				"`ibid token new --name "+token.Name+" --scope all` makes it; then make this one",
-				"the first token must have the scope admin: from then on every request needs a token",
+				"`ibid token new --name "+token.Name+" --scope all` creates it; then create this one",
+				"the first token must have the scope admin, since every later request needs a token",
 			)
 		}
 	}
@@ -95,7 +95,7 @@ func makeToken(ctx context.Context, s *store.Store, db string, token *store.Toke
 	if token.Publish {
 		may += ", and its answers are published"
 	}
-	say(w.err, "token %s of tenant %s may %s; kept in %s; this is the only time it is shown",
+	say(w.err, "token %s of tenant %s may %s; stored in %s; it is shown only once",
 		token.ID, token.Tenant, may, db)
 	if asJSON {
 		return json.NewEncoder(w.out).Encode(struct { //nolint:gosec // the secret is what was asked for
@@ -107,7 +107,7 @@ func makeToken(ctx context.Context, s *store.Store, db string, token *store.Toke
 	return err
 }
 
-// tokenLine is a token in the output of ibid token list --json: names stay.
+// tokenLine is a token in the output of ibid token list --json. Its members must not be renamed.
 type tokenLine struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
@@ -115,7 +115,7 @@ type tokenLine struct {
 	Scopes  []string `json:"scopes"`
 	Publish bool     `json:"publish"`
 	Created *string  `json:"created_at"`
-	Revoked *string  `json:"revoked_at"` // null: it is valid
+	Revoked *string  `json:"revoked_at"` // null while it is valid
 }
 
 func newTokenLine(t *store.Token) tokenLine {
@@ -149,7 +149,7 @@ func newTokenList(w world) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object per line")
 	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
@@ -183,10 +183,10 @@ func newTokenRevoke(w world) *cobra.Command {
 	return cmd
 }
 
-// storeWait is how long a command waits for a gateway that writes to the same SQLite file.
+// storeWait is how long a command waits for a gateway that is writing to the same SQLite file.
 const storeWait = 15 * time.Second
 
-// withStore opens the database for one command. Only if it may be made, one that is not there is.
+// withStore opens the database for one command. It creates a missing database only if mayMake is set.
 func withStore(
 	cmd *cobra.Command, c *server.Config, w world, mayMake bool, f func(context.Context, *store.Store) error,
 ) (err error) {
@@ -199,7 +199,7 @@ func withStore(
 			return err
 		}
 	} else if _, err := os.Stat(c.DB); err != nil && !store.IsPostgres(c.DB) {
-		return usagef("--data or --db says where ibid serve keeps it", "there is no database: %w", err)
+		return usagef("--data or --db names the database of ibid serve", "there is no database: %w", err)
 	}
 	s, err := store.Open(ctx, c.DB, &store.Options{Wait: storeWait})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// A program that is traced with OpenTelemetry's own SDK gets its run's trail, with a token in the exporter's headers.
+// A program traced with OpenTelemetry's SDK gets its run's trail, with a token in the exporter's headers.
 func TestTracesFromSDK(t *testing.T) {
 	ctx := t.Context()
 	s := testenv.Must(store.Open(ctx, filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
@@ -46,7 +46,7 @@ func TestTracesFromSDK(t *testing.T) {
 		run = traceAgent(ctx, provider.Tracer("agent"))
 		return run, errors.Join(provider.Shutdown(ctx), failed.err)
 	}
-	for _, batch := range []int{1, 512} { // spans come before their parents, alone or with them
+	for _, batch := range []int{1, 512} { // spans may come before their parents, alone or with them
 		run := testenv.Must(export(secret, batch))(t)
 		trail := testenv.Must(s.Trail(ctx, "t", run))(t)
 		type step struct {
@@ -79,7 +79,7 @@ func TestTracesFromSDK(t *testing.T) {
 	}
 }
 
-// failures keeps what an exporter reports, which the SDK would only log.
+// failures collects an exporter's errors, which the SDK would only log.
 type failures struct {
 	sdktrace.SpanExporter
 
@@ -92,7 +92,7 @@ func (f *failures) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return err
 }
 
-// traceAgent does as an agent does, and returns the id of its trace.
+// traceAgent traces a simulated agent and returns the id of its trace.
 func traceAgent(ctx context.Context, tracer trace.Tracer) string {
 	ctx, agent := tracer.Start(ctx, "invoke_agent guide", trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("gen_ai.agent.name", "guide"),

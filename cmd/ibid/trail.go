@@ -22,7 +22,7 @@ import (
 	"github.com/ibidhq/ibid/trail/otel"
 )
 
-// maxIssues is how many issues of a run are said one by one.
+// maxIssues limits the issues of a run that are reported one by one.
 const maxIssues = 20
 
 // trailFlags are the flags of ibid trail.
@@ -44,9 +44,9 @@ input. docs/trail.md lists the members.
 
 It shows the sentences of the answer with the steps and passages that each rests on,
 the sources that each step used, and the primary sources. A sentence rests on a
-passage that is cited for it, that a mark in it names, or that is found to support
-it ("inferred", with the probability). What is odd about the run, such as steps in
-a cycle, goes to standard error and keeps nothing from being shown.
+passage that is cited for it, that a marker in it names, or that is found to support
+it ("inferred", with the probability). Irregularities of the run, such as steps in a
+cycle, are reported on standard error.
 
 --as json adds the members source_summary, display, sentences and uncited_share;
 prov is W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
@@ -65,16 +65,16 @@ prov is W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
 		"what to write: `FORM` is summary (default), json, prov, otlp, or a bibliography of the sources: "+
 			strings.Join(text.Strings(biblio.Formats()), ", "))
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
-	flags.BoolVar(&f.noExcerpts, "no-excerpts", false, "leave out what the sources say")
-	flags.IntVar(&f.excerpt, "excerpt", trail.DefaultExcerpt, "`CHARACTERS` of a source that are shown")
+	flags.BoolVar(&f.noExcerpts, "no-excerpts", false, "leave out the text of the sources")
+	flags.IntVar(&f.excerpt, "excerpt", trail.DefaultExcerpt, "show at most this many `CHARACTERS` of a source")
 	flags.Float64Var(
-		&f.threshold, "threshold", trail.DefaultThreshold, "the `RELEVANCE` that makes a source a primary one",
+		&f.threshold, "threshold", trail.DefaultThreshold, "the `RELEVANCE` that primary sources must exceed",
 	)
-	flags.IntVar(&f.top, "top", trail.DefaultTop, "how many primary sources there are at most: a `NUMBER`")
+	flags.IntVar(&f.top, "top", trail.DefaultTop, "the maximum `NUMBER` of primary sources")
 	flags.BoolVar(&f.adjust, "adjust", false, "rank sources by relevance times the confidence of the step")
-	flags.BoolVar(&f.noInferred, "no-inferred", false, "tie sentences to passages by citations and marks only")
+	flags.BoolVar(&f.noInferred, "no-inferred", false, "link sentences to passages by citations and markers only")
 	alternatives(flags, "as", "json")
-	withoutVariable(flags, "as", "threshold") // ibid cite and ibid check take others
+	withoutVariable(flags, "as", "threshold") // ibid cite and ibid check accept other values
 	return c
 }
 
@@ -84,7 +84,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	case err != nil:
 		return err
 	case f.excerpt < 1:
-		return usagef("--no-excerpts leaves out excerpts", "--excerpt %d: must be 1 or more", f.excerpt)
+		return usagef("use --no-excerpts to omit excerpts", "--excerpt %d: must be 1 or more", f.excerpt)
 	case f.top < 1:
 		return usagef("", "--top %d: must be 1 or more", f.top)
 	case math.IsNaN(f.threshold) || f.threshold < 0 || f.threshold > 1:
@@ -98,7 +98,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	if err != nil {
 		return err
 	}
-	// Each thing that is odd about the run is said once.
+	// Report each issue of the run once.
 	seen := map[ibid.Issue]bool{}
 	issues := slices.DeleteFunc(slices.Concat(t.Check(), links.Issues), func(issue ibid.Issue) bool {
 		known := seen[issue]
@@ -109,7 +109,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 		say(w.err, "%s: %s", issue.Code, issue.Detail)
 	}
 	if more := len(issues) - maxIssues; more > 0 {
-		say(w.err, "and %s more; --json has all of them", plural(more, "issue"))
+		say(w.err, "and %s more; --json lists all of them", plural(more, "issue"))
 	}
 	switch as {
 	case "prov":
@@ -145,7 +145,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	return err
 }
 
-// writeBytes returns a function that writes what a marshaller returned, on a line.
+// writeBytes returns a function that writes the result of a marshaller as a line.
 func writeBytes(w io.Writer) func([]byte, error) error {
 	return func(b []byte, err error) error {
 		if err != nil {
@@ -181,9 +181,9 @@ func readTrail(name string, stdin io.Reader) (*trail.Trail, error) {
 	case err == nil:
 		return t, nil
 	case errors.Is(err, trail.ErrEmpty):
-		advice = "did the program that records the run end well?"
+		advice = "did the program that records the run fail?"
 	case errors.Is(err, trail.ErrListing):
-		advice = "GET /v1/runs/{run}/summary has the whole run as ibid trail reads it"
+		advice = "GET /v1/runs/{run}/summary returns the whole run in a form that ibid trail reads"
 	case errors.Is(err, trail.ErrNoRun):
 		advice = "docs/trail.md shows what a run looks like"
 	}
@@ -221,7 +221,7 @@ func duration(d time.Duration) string {
 	return d.Round(to).String()
 }
 
-// sentences writes the answer, and below each sentence what it rests on.
+// sentences writes the answer, each sentence followed by what it rests on.
 func (t *trailText) sentences() {
 	if len(t.s.Links.Sentences) == 0 {
 		t.heading("No final answer")
@@ -283,7 +283,7 @@ func (t *trailText) rest(r *trail.Link) {
 	}
 }
 
-// stepList names steps, and what they do.
+// stepList formats step numbers with a verb.
 func stepList(numbers []int, verb string) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -332,7 +332,7 @@ func (t *trailText) step(s *trail.Step, u *trail.StepUsage) {
 	if s.Error != "" {
 		t.line(5, "failed: %s", s.Error)
 	}
-	// each with how well it fits and how much of the step rests on it, where that is known
+	// with relevance and usage, where known
 	words := slices.Clone(u.Documents)
 	for i := range words {
 		var known []string
@@ -372,7 +372,7 @@ func (t *trailText) sources(title string, all []trail.SummarySource) {
 		if score != nil {
 			relevance = fmt.Sprintf("%.2f", *score)
 		}
-		if score != nil && s.Origin == ibid.ScoreRank { // it was only made of a place in a list
+		if score != nil && s.Origin == ibid.ScoreRank { // derived from the place in a list
 			relevance += " (rank)"
 		}
 		words := []string{relevance, s.DocumentID}
@@ -393,7 +393,7 @@ func (t *trailText) sources(title string, all []trail.SummarySource) {
 	}
 }
 
-// conflicts writes where sources seem to say different things.
+// conflicts writes where sources seem to contradict each other.
 func (t *trailText) conflicts() {
 	if len(t.s.Conflicts) == 0 {
 		return

@@ -32,7 +32,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// What is not compressed is left alone, whatever it begins with.
+// Uncompressed input is unchanged, whatever it begins with.
 func TestUnpackPlain(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty":                         "",
@@ -84,7 +84,7 @@ func TestUnpackErrors(t *testing.T) {
 	}
 }
 
-// Only with its name is a piece of brotli that is too short to be sure of taken for one.
+// A piece of Brotli too short to be recognised is decompressed only by its file name.
 func TestUnpackNamed(t *testing.T) {
 	packed := testenv.Must(pack("br", []byte(strings.Repeat("Otters ", 4))))(t)
 	cut := packed[:len(packed)-1]
@@ -97,7 +97,7 @@ func TestUnpackNamed(t *testing.T) {
 	}
 }
 
-// A few kilobytes that unpack to more than anybody answers are refused, without filling the memory.
+// A few kilobytes that decompress to more than any answer are refused without filling memory.
 func TestUnpackBomb(t *testing.T) {
 	var bomb bytes.Buffer
 	w := testenv.Must(zstd.NewWriter(&bomb))(t)
@@ -113,7 +113,7 @@ func TestUnpackBomb(t *testing.T) {
 	}
 }
 
-// Random bytes are no compressed text: the codings without a mark are recognised by trying, and must not find any.
+// Random bytes are not compressed text: codings without a signature are detected by trying, which must not succeed.
 func TestUnpackRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	taken := 0

@@ -17,13 +17,13 @@ import (
 // verifyFlags are the flags of ibid verify.
 type verifyFlags struct {
 	json, offline, fresh bool
-	report               bool // publishers are told
+	report               bool // tell publishers
 	junit, url, tenant   string
 	save                 string // the directory for bundles
 	list, resume         string
 	trust                []string
 	level, failOn        string
-	allow                server.Networks // only the networks that may be reached
+	allow                server.Networks // networks that may be connected to besides the public ones
 	checker              checkerFlags
 }
 
@@ -32,48 +32,48 @@ func newVerify(w world) *cobra.Command {
 	f := &verifyFlags{}
 	cmd := &cobra.Command{
 		Use:   "verify URL|FILE|-...",
-		Short: "Check what an agent says about where its claims come from",
-		Long: `Reads the Citation-Source field of a response, fetches the manifests that it
-names, checks their signatures, and reads each source again: does it say what is
-quoted from it? A URL is that of an answer or of a manifest. A FILE is a manifest,
-a stored bundle, an answer document of ibid, or what curl -i printed.
+		Short: "Check the sources that an agent declares for its claims",
+		Long: `Reads the Citation-Source field of a response, fetches the manifests it names,
+checks their signatures, and fetches each source again to see if it still contains
+what is quoted from it. A URL is that of an answer or of a manifest. A FILE is a
+manifest, a stored bundle, an answer document of ibid, or the output of curl -i.
 
-The report has two findings. One is about the sources, and what was signed:
+The report has two findings. One is about the sources and signatures:
 
-  trusted        nothing failed, and you trust who signed it (--trust)
-  valid          nothing failed, but you have not said that you trust the signer,
-                 or nobody signed
+  trusted        nothing failed, and you trust the signer (--trust)
+  valid          nothing failed, but you have not declared the signer trusted, or
+                 there is no signature
   pending        the manifest is not built yet
-  unverifiable   nothing failed, but something could not be looked at
+  unverifiable   nothing failed, but something could not be checked
   invalid        something failed
 
-The other is about what is claimed, and counts the claims:
+The other is about the claims, and counts them:
 
-  supported      the excerpts of its sources say it
-  doubtful       a number, a name, a negation or a word like that is another one in
-                 the excerpt, or the excerpt has next to nothing of it
-  not checked    nobody can say: read it
+  supported      the excerpts of its sources support it
+  doubtful       a number, a name, a negation or the like differs from the excerpt,
+                 or the excerpt has next to nothing of it
+  not checked    cannot be decided automatically: read it
 
 Only public addresses are fetched, at ports 80 and 443, unless --allow-net names
 another network. Support is judged by comparing words; with --checker, another
-checker in the file of --config counts, too.
+checker in the file of --config is used as well.
 
-Nothing is kept, unless --data, --db or --config says where: then a manifest that
-changed or was used twice is noticed, good results count for a day, and what
-failed goes to ibid incidents. --save keeps bundles, which have all that is needed
-to verify a manifest again --offline, for years.
+Nothing is stored unless --data, --db or --config names a database. Then a manifest
+that changed or was reused is detected, good results are reused for a day, and
+failures go to ibid incidents. --save stores bundles, which contain everything
+needed to verify a manifest again --offline, for years.
 
---list FILE names a file with more of them, one a line. With --json and --resume
-FILE the reports go to a file, and go on behind its last whole line if the same
-call was broken off.
+--list FILE names a file with more inputs, one per line. With --json and --resume
+FILE the reports go to a file, and continue after its last complete line if the
+same call was interrupted.
 
---report tells publishers who ask for it what failed of theirs: each record that
-ibid incidents lists of it, signed with the key that ibid key new --data made.
+--report sends publishers who ask for it the failures of their manifests: each
+record that ibid incidents lists, signed with the key created by ibid key new --data.
 
 Exit codes: 0 trusted or valid, and no claim doubtful; 1 invalid, or a claim is
-doubtful, unless --fail-on invalid; 2 unverifiable or pending, or it cannot be
-read. Of several, the first of these that occurs: 2 for one that cannot be read,
-1, 2, 0.`,
+doubtful, unless --fail-on invalid; 2 unverifiable or pending, or an input cannot
+be read. For several inputs, the first of these that occurs: 2 for one that cannot
+be read, 1, 2, 0.`,
 		Example: `  ibid verify https://agent.example/answers/1 --trust agent.example
   curl -is https://agent.example/ask >answer.txt
   ibid verify answer.txt --url https://agent.example/ask
@@ -90,51 +90,51 @@ read. Of several, the first of these that occurs: 2 for one that cannot be read,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&f.json, "json", false, "write the report as JSON, one line for each input")
+	flags.BoolVar(&f.json, "json", false, "write the report as JSON, one line per input")
 	flags.StringVar(&f.list, "list", "",
-		"also verify the URLs and files in this `FILE`, one a line, - for standard input")
+		"also verify the URLs and files in this `FILE`, one per line, - for standard input")
 	withoutVariable(flags, "list")
 	addResumeFlag(flags, &f.resume)
 	flags.StringVar(&f.junit, "junit", "", "also write a JUnit report to this `FILE`")
 	flags.StringSliceVar(&f.trust, "trust", nil,
-		"whose signatures you trust: a host or the id of a key, as `WHO`; repeatable")
+		"whose signatures you trust: a host or a key id, as `WHO`; repeatable")
 	flags.Var(server.OneOf(&f.level, "LEVEL", "1", "2", "3"), "require-level",
-		"fail what does not reach this conformance `LEVEL`: 1, 2 or 3")
+		"fail below this conformance `LEVEL`: 1, 2 or 3")
 	f.failOn = string(verify.FailOnDoubtful)
 	failOn := server.OneOf(&f.failOn, "WHAT", string(verify.FailOnDoubtful), string(verify.FailOnInvalid))
-	flags.Var(failOn, "fail-on", "`WHAT` fails: a doubtful claim and what is invalid, or invalid only")
+	flags.Var(failOn, "fail-on", "`WHAT` fails: doubtful, which includes invalid, or invalid only")
 	flags.StringVar(&f.save, "save", "",
-		"keep a stored bundle of each manifest in this `DIRECTORY`, with its sources that are unchanged")
+		"store a bundle of each manifest in this `DIRECTORY`, with its unchanged sources")
 	flags.BoolVar(&f.offline, "offline", false,
-		"fetch nothing: only what the file has, or the database of --data, can be looked at")
-	flags.StringVar(&f.url, "url", "", "the `URL` that a response in a file came from, if the file does not say so")
+		"fetch nothing: use only the file and the database of --data")
+	flags.StringVar(&f.url, "url", "", "the `URL` that a response in a file came from, if not in the file")
 	flags.BoolVar(&f.fresh, "fresh", false,
-		"look at every source again, also at those with a result of less than a day ago")
+		"fetch every source again, even those checked less than a day ago")
 	flags.BoolVar(&f.report, "report", false,
-		"tell publishers who ask for it what failed of theirs, signed with the key in --data")
+		"send failures to publishers who ask for them, signed with the key in --data")
 	server.AddNetFlag(flags, &f.allow)
 	addTenantFlag(flags, &f.tenant)
 	f.checker.add(flags, &c.File)
 	c.AddStoreFlags(flags)
-	flags.Lookup("data").Usage = "remember in the database in this `directory`; without it, --db and --config " +
-		"nothing is kept"
+	flags.Lookup("data").Usage = "remember results in the database in this `directory`; nothing is stored without " +
+		"it, --db or --config"
 	return cmd
 }
 
-// checkTrust says which of those who are trusted cannot sign.
+// checkTrust returns an error if a trusted party cannot be a signer.
 func checkTrust(trust []string) error {
 	for _, who := range trust {
 		if who == "" || strings.ContainsAny(who, "/ ") {
 			return usagef(
-				"as --trust agent.example, with its port unless that is 80 or 443",
-				"--trust %q is neither a host nor the id of a key", who,
+				"for example --trust agent.example, with the port unless it is 80 or 443",
+				"--trust %q is neither a host nor a key id", who,
 			)
 		}
 	}
 	return nil
 }
 
-// withNamedStore opens the database for one command, if a flag or a variable names it; else f gets nil.
+// withNamedStore opens the database for one command if a flag or a variable names it; else f gets nil.
 func withNamedStore(
 	cmd *cobra.Command, c *server.Config, w world, mayMake bool, f func(context.Context, *store.Store) error,
 ) error {
@@ -144,28 +144,28 @@ func withNamedStore(
 	return withStore(cmd, c, w, mayMake, f)
 }
 
-// validate says what is wrong with the call itself.
+// validate reports invalid combinations of flags.
 func (f *verifyFlags) validate(names []string) error {
 	if err := checkTrust(f.trust); err != nil {
 		return err
 	}
 	if f.report && f.offline {
-		return usagef("", "--report needs a network, which --offline does without")
+		return usagef("", "--report needs the network, which --offline excludes")
 	}
 	if f.junit == stdinName {
-		return usagef("--junit report.xml", "--junit wants a file: standard output has the report")
+		return usagef("--junit report.xml", "--junit needs a file: the report goes to standard output")
 	}
 	if f.resume != "" && !f.json {
 		return errResume
 	}
 	if f.resume != "" && f.junit != "" {
-		return usagef("", "--junit has the reports of one whole call, and goes without --resume")
+		return usagef("", "--junit covers one whole call, and cannot be combined with --resume")
 	}
 	if f.url == "" {
 		return nil
 	}
 	if len(names) != 1 || f.list != "" || isURL(names[0]) {
-		return usagef("it says where the response in it came from", "--url goes with one file only")
+		return usagef("it is the origin of the response in the file", "--url needs exactly one file")
 	}
 	if _, err := server.ParseWebURL(f.url); err != nil {
 		return usagef("", "--url: %w", err)
@@ -173,13 +173,13 @@ func (f *verifyFlags) validate(names []string) error {
 	return nil
 }
 
-// start verifies what is named, with a store if one is.
+// start verifies the inputs, with a store if one is named.
 func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string, w world) error {
 	if err := f.validate(names); err != nil {
 		return err
 	}
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.allow})
-	defer func() { _ = fetcher.Close() }() // nothing is lost
+	defer func() { _ = fetcher.Close() }() // only reads
 	v := &verifying{world: w, flags: f, turns: newTurns(&verify.MemoryMap{})}
 	if f.report {
 		ring, err := f.openRing(cmd, c, w)
@@ -195,7 +195,7 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string
 			return err
 		}
 	}
-	level, _ := strconv.Atoi(f.level) // empty is 0
+	level, _ := strconv.Atoi(f.level) // empty means 0
 	return withNamedStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
 		var copies snapshot.Copies
 		if s != nil {
@@ -217,7 +217,7 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string
 				Progress:     v.progress,
 			}
 			if f.fresh {
-				// A nanosecond: what is found now is kept, what was kept is not asked.
+				// A nanosecond: new results are stored, old ones are not used.
 				one.SourceTTL, one.FailureTTL = 1, 1
 			}
 			return one

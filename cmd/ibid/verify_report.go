@@ -14,14 +14,14 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// maxPosted is how many incidents one publisher is told of for one input.
+// maxPosted limits the incidents sent to one publisher for one input.
 const maxPosted = 32
 
-// openRing opens the keys that sign what publishers are told.
+// openRing opens the keys that sign reports to publishers.
 func (f *verifyFlags) openRing(cmd *cobra.Command, c *server.Config, w world) (*keyring.Ring, error) {
 	if said := cmd.Flags().Changed; !said("data") && !said("config") {
 		return nil, usagef(
-			"--data names the directory that has it, where ibid key new makes one",
+			"use --data for the directory of the key; ibid key new creates one",
 			"--report signs what it sends, and no key is named",
 		)
 	}
@@ -32,7 +32,7 @@ func (f *verifyFlags) openRing(cmd *cobra.Command, c *server.Config, w world) (*
 	_, _, err = ring.Signer(keyring.Manifest)
 	if errors.Is(err, keyring.ErrNoKey) {
 		return nil, usagef(
-			"ibid key new --data "+c.Data+" makes one",
+			"ibid key new --data "+c.Data+" creates one",
 			"--report signs what it sends: %w in %s", keyring.ErrNoKey, c.Data,
 		)
 	}
@@ -42,14 +42,14 @@ func (f *verifyFlags) openRing(cmd *cobra.Command, c *server.Config, w world) (*
 	return ring, nil
 }
 
-// posting is what one publisher is told of one input.
+// posting counts what is sent to one publisher for one input.
 type posting struct {
 	endpoint     string
 	posted, left int
 	err          error // why no more are sent
 }
 
-// post tells publishers of what failed, if they say where.
+// post sends failures to the publishers that accept them.
 func (v *verifying) post(ctx context.Context, r *verify.Report, added []verify.Incident) error {
 	endpoints := map[string]string{}
 	takers(r, endpoints)
@@ -74,7 +74,7 @@ func (v *verifying) post(ctx context.Context, r *verify.Report, added []verify.I
 			}
 			p.err = v.poster.Post(ctx, p.endpoint, recorded)
 		}
-		if p.err != nil { // the publisher takes no more
+		if p.err != nil { // the publisher accepts no more
 			p.left++
 		} else {
 			p.posted++
@@ -127,7 +127,7 @@ func (v *verifying) recorded(
 			return &page.Items[at], nil
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
-			return i, nil // somebody has removed it since
+			return i, nil // deleted in the meantime
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// verifyAtOnce is how many inputs are verified at a time.
+// verifyAtOnce is the number of inputs verified at a time.
 const verifyAtOnce = 8
 
 // verifying is one call of ibid verify.
@@ -31,24 +31,24 @@ type verifying struct {
 
 	flags     *verifyFlags
 	turns     *turns
-	store     *store.Store // nil: nothing is kept
+	store     *store.Store // nil if nothing is stored
 	verifier  func(verify.Memory) *verify.Verifier
-	progress  func(verify.Progress) // nil: nobody wants to know
-	poster    *verify.Poster        // nil: nobody is told of incidents
+	progress  func(verify.Progress) // nil if no progress is shown
+	poster    *verify.Poster        // nil unless incidents are sent
 	reports   []*verify.Report      // all so far, for JUnit
 	told      int                   // reports so far
-	count     map[string]int        // of them, by state; "" are those that could not be read
+	count     map[string]int        // of reports, by state; "" counts unreadable inputs
 	doubtful  int                   // claims
 	failed    bool                  // a report fails by --fail-on
-	incidents int                   // that are new
-	// an address was refused that --allow-net could allow, and the report did not say so
+	incidents int                   // new ones
+	// an address was refused that --allow-net could allow, and no report suggested it
 	blocked bool
 }
 
-// verified is what came of one input.
+// verified is the result for one input.
 type verified struct {
 	report *verify.Report
-	hint   string // about an input that could not be read
+	hint   string // for an input that could not be read
 	draft  *draft
 }
 
@@ -65,7 +65,7 @@ func (v *verifying) run(ctx context.Context, inputs *feed) error {
 	var junit *os.File
 	if v.flags.junit != "" {
 		var err error
-		if junit, err = v.createJUnit(); err != nil { // before the work, not after it
+		if junit, err = v.createJUnit(); err != nil { // fail before the work, not after it
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (v *verifying) one(ctx context.Context, in *item) verified {
 	case isURL(in.name):
 		report, err = verifier.URL(ctx, in.name)
 	default:
-		if in.data == nil { // else it was read before, and may be a pipe
+		if in.data == nil { // else it was already read, perhaps from a pipe
 			in.data, err = readVerified(in.name, v.in)
 		}
 		if err == nil {
@@ -127,9 +127,9 @@ func (v *verifying) one(ctx context.Context, in *item) verified {
 	advice := explain(err).hint
 	switch {
 	case errors.Is(err, os.ErrNotExist) && strings.Contains(in.name, "."):
-		advice = "name a file, or an address with https:// before it"
+		advice = "name a file, or a URL that begins with https://"
 	case errors.Is(err, verify.ErrUnrecognised):
-		advice = "a response needs its header: curl -i prints it"
+		advice = "a response needs its header; use curl -i"
 	}
 	return verified{&verify.Report{
 		Version:         verify.ReportVersion,
@@ -150,7 +150,8 @@ func (v *verifying) one(ctx context.Context, in *item) verified {
 	}, advice, d}
 }
 
-// readVerified reads a file. It is not openInput: what curl -i printed may be compressed in its body only.
+// readVerified reads a file. It does not use openInput because in the output of curl -i only the body may be
+// compressed.
 func readVerified(name string, stdin io.Reader) ([]byte, error) {
 	from, closeFile, err := openFile(name, stdin)
 	if err != nil {
@@ -167,7 +168,7 @@ func readVerified(name string, stdin io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// tell writes a report, and keeps what failed.
+// tell writes a report and stores its failures.
 func (v *verifying) tell(ctx context.Context, one verified) error {
 	r := one.report
 	v.told++
@@ -200,8 +201,8 @@ func (v *verifying) tell(ctx context.Context, one verified) error {
 	return nil
 }
 
-// write writes a report, or says why there is none. To a terminal it goes as it is: the report itself lets nothing do
-// more than stand there, and what takes control characters away would take the colours.
+// write writes a report, or the reason why there is none. A terminal gets it unfiltered: the report is already safe,
+// and the filter would remove its colours.
 func (v *verifying) write(r *verify.Report, advice string) error {
 	var err error
 	switch {
@@ -230,7 +231,7 @@ func (v *verifying) write(r *verify.Report, advice string) error {
 	return nil
 }
 
-// save keeps the bundles of a report's manifests, each under the digest of its body.
+// save stores the bundles of a report's manifests, each named by the digest of its body.
 func (v *verifying) save(r *verify.Report) error {
 	for i := range r.Manifests {
 		m := &r.Manifests[i]
@@ -239,7 +240,7 @@ func (v *verifying) save(r *verify.Report) error {
 		}
 		b, err := json.Marshal(m.Bundle)
 		if err == nil {
-			err = os.MkdirAll(v.flags.save, 0o777) //nolint:gosec // less the umask: they are the caller's
+			err = os.MkdirAll(v.flags.save, 0o777) //nolint:gosec // less the umask: the directory is the caller's
 		}
 		if err == nil {
 			name := filepath.Join(v.flags.save, m.SHA256+".json")
@@ -257,7 +258,7 @@ func (v *verifying) save(r *verify.Report) error {
 	return nil
 }
 
-// refused reports whether an address was refused for the network that it is in, or its port.
+// refused reports whether an address was refused because of its network or port.
 func refused(r *verify.Report) bool {
 	const network, port = "network", "port"
 	for i := range r.Info {
@@ -279,7 +280,7 @@ func refused(r *verify.Report) bool {
 	return false
 }
 
-// createJUnit opens the file for the JUnit report and leaves in it what it holds.
+// createJUnit opens the file for the JUnit report without truncating it.
 func (v *verifying) createJUnit() (*os.File, error) {
 	f, err := os.OpenFile(v.flags.junit, os.O_WRONLY|os.O_CREATE, 0o666) //nolint:gosec // as os.Create makes files
 	if err != nil {
@@ -288,8 +289,8 @@ func (v *verifying) createJUnit() (*os.File, error) {
 	return f, nil
 }
 
-// writeJUnit writes the reports for continuous integration. A file has an older report until the new one is whole;
-// pipes and devices are written to.
+// writeJUnit writes the JUnit report. A regular file keeps the older report until the new one is complete; pipes and
+// devices are written directly.
 func (v *verifying) writeJUnit(f *os.File) error {
 	var report bytes.Buffer
 	err := verify.WriteJUnit(&report, verify.FailOn(v.flags.failOn), v.reports...)
@@ -309,7 +310,7 @@ func (v *verifying) writeJUnit(f *os.File) error {
 	return nil
 }
 
-// sum says what became of several inputs, and what was kept.
+// sum summarises the results of several inputs, and what was stored.
 func (v *verifying) sum(many bool) {
 	if n := v.told; n > 1 || many {
 		var parts []string
@@ -326,22 +327,22 @@ func (v *verifying) sum(many bool) {
 		if v.doubtful > 0 {
 			parts = append(parts, plural(v.doubtful, "doubtful claim"))
 		}
-		say(v.err, "%s: %s", plural(n, "input"), cmp.Or(strings.Join(parts, ", "), "nothing is left to do"))
+		say(v.err, "%s: %s", plural(n, "input"), cmp.Or(strings.Join(parts, ", "), "nothing left to do"))
 	}
 	if v.blocked {
 		hint(
 			v.err,
-			"if an address that is blocked is in a network of yours, --allow-net CIDR names that, as --allow-net "+
+			"if a blocked address is in your own network, allow that with --allow-net CIDR, such as --allow-net "+
 				"127.0.0.0/8",
 		)
 	}
 	if v.incidents > 0 {
-		say(v.err, "%s kept; ibid incidents lists them", plural(v.incidents, "new incident"))
+		say(v.err, "%s stored; ibid incidents lists them", plural(v.incidents, "new incident"))
 	}
 }
 
-// showProgress shows how far it is, if there is somebody to see it: how many inputs of several are done, how much of a
-// list, or how many sources of one. Where several reports go to the terminal, they are the progress.
+// showProgress shows progress if standard error is a terminal: the number of inputs done, the part of a list read, or
+// the number of sources of one input. If several reports go to the terminal, they show the progress.
 func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 	n := len(inputs.names)
 	if _, seen := v.err.(*cleaner); !seen || (n > 1 || inputs.many()) && isTerminal(v.out) && !v.flags.json {
@@ -373,29 +374,29 @@ func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 	return step, sync.OnceFunc(bar.over(&v.err))
 }
 
-// Inputs are verified several at a time, and each as if those before it had been verified already: whether a response
-// is called a replay may depend on one of them. So each looks at what is remembered through a draft. In the order of
-// the inputs, drafts are kept; an input that has read what has changed since is verified once more.
+// Inputs are verified concurrently, but each as if all previous ones had been verified: whether a response is called a
+// replay may depend on one of them. So each input sees the memory through a draft. Drafts are committed in the order of
+// the inputs; an input that has read a value that changed since is verified again.
 
-// memoryKey names a value that is remembered.
+// memoryKey is the key of a remembered value.
 type memoryKey struct{ kind, key string }
 
-// turns is what the inputs remember together.
+// turns is the memory shared by the inputs.
 type turns struct {
 	verify.Memory
 
-	kept    atomic.Int64        // drafts so far
-	changed map[memoryKey]int64 // by which draft last
+	kept    atomic.Int64        // drafts committed so far
+	changed map[memoryKey]int64 // the last draft that changed a value
 }
 
 func newTurns(m verify.Memory) *turns { return &turns{Memory: m, changed: map[memoryKey]int64{}} }
 
-// draft returns what one input sees.
+// draft returns a draft for one input.
 func (t *turns) draft() *draft {
 	return &draft{turns: t, since: t.kept.Load(), own: map[memoryKey]*drafted{}, read: map[memoryKey]bool{}}
 }
 
-// isOutdated reports whether a draft was read from what is no longer so.
+// isOutdated reports whether a value that the draft has read has changed since.
 func (d *draft) isOutdated() bool {
 	for at := range d.read {
 		if d.turns.changed[at] > d.since {
@@ -405,7 +406,7 @@ func (d *draft) isOutdated() bool {
 	return false
 }
 
-// keep keeps what a draft has.
+// keep commits a draft.
 func (t *turns) keep(ctx context.Context, d *draft) error {
 	turn := t.kept.Load() + 1
 	for _, at := range d.order {
@@ -422,16 +423,16 @@ func (t *turns) keep(ctx context.Context, d *draft) error {
 		t.changed[at] = turn
 	}
 	t.kept.Store(turn)
-	if turn%1024 == 0 { // drafts that are so old have been kept
+	if turn%1024 == 0 { // older drafts have been committed
 		maps.DeleteFunc(t.changed, func(_ memoryKey, changed int64) bool { return changed < turn-4*verifyAtOnce })
 	}
 	return nil
 }
 
-// draft is a [verify.Memory] whose values nobody else sees until it is kept.
+// draft is a [verify.Memory] whose values are private until it is committed.
 type draft struct {
 	turns *turns
-	since int64 // drafts that were kept when it was begun
+	since int64 // drafts committed when it was created
 
 	mu    sync.Mutex
 	own   map[memoryKey]*drafted
@@ -442,7 +443,7 @@ type draft struct {
 // drafted is a value to be remembered.
 type drafted struct {
 	value []byte
-	first bool // unless there is another one
+	first bool // only unless there is another one
 }
 
 // Recall implements [verify.Memory].
@@ -484,5 +485,5 @@ func (d *draft) write(at memoryKey, value []byte, first bool) {
 	if d.own[at] == nil {
 		d.order = append(d.order, at)
 	}
-	d.own[at] = &drafted{append([]byte{}, value...), first} // never nil: an empty value is one
+	d.own[at] = &drafted{append([]byte{}, value...), first} // never nil: an empty value is a value
 }

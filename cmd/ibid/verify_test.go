@@ -23,13 +23,13 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// agentMain is a program: agent [-level N] [-incidents INBOX] ADDRESSFILE FILE SITE. It answers POST and GET of /ask with the text of an answer
-// document, of which it says where its claims come from. $SITE in the file is the address of the pages that it cites. What it is told
-// of incidents goes to the file INBOX.
+// agentMain is a program: agent [-level N] [-incidents INBOX] ADDRESSFILE FILE SITE. It answers POST and GET of /ask
+// with the text of an answer document, whose sources it declares. $SITE in the file is the address of the pages that it
+// cites. Incidents that it receives go to the file INBOX.
 func agentMain() {
 	flags := flag.NewFlagSet("agent", flag.ExitOnError)
-	level := flags.Int("level", 3, "how much it says")
-	inbox := flags.String("incidents", "", "where it writes incidents that it is told of")
+	level := flags.Int("level", 3, "the level of publishing")
+	inbox := flags.String("incidents", "", "the file for incidents it receives")
 	_ = flags.Parse(os.Args[1:])
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
@@ -60,7 +60,7 @@ func serveAgent(l net.Listener, level int, inbox string, args []string) error {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		for i := range a.Sources { // a page that is away is cited all the same
+		for i := range a.Sources { // pages that do not exist are cited as well
 			if snap, err := fetcher.Fetch(r.Context(), &snapshot.FetchRequest{URL: a.Sources[i].URL}); err == nil {
 				manifest.Read(r.Context(), snap)
 			}
@@ -87,7 +87,7 @@ func serveAgent(l net.Listener, level int, inbox string, args []string) error {
 	return http.Serve(l, mux)
 }
 
-// keepIncident appends what was sent to a file: a line of what is signed and the signature, and one of the incident.
+// keepIncident appends a request to a file: a line with what is signed and the signature, and one with the incident.
 func keepIncident(inbox string, r *http.Request) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -103,7 +103,7 @@ func keepIncident(inbox string, r *http.Request) error {
 	return errors.Join(err, f.Close())
 }
 
-// A run that is ended early leaves the JUnit report of the run before. The new one has the same permissions.
+// An interrupted run keeps the previous JUnit report. The new report has the same permissions.
 func TestJUnitReplaces(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "report.xml")
 	testenv.OK(t, os.WriteFile(name, []byte("old"), 0o640))

@@ -13,7 +13,7 @@ func TestDraft(t *testing.T) {
 	verifytest.Memory(t, func(*testing.T) verify.Memory { return newTurns(&verify.MemoryMap{}).draft() })
 }
 
-// An input that has read what an earlier one has changed since is outdated, and no other.
+// Only an input that has read a value that an earlier one has changed since is outdated.
 func TestTurns(t *testing.T) {
 	ctx := context.Background()
 	recall := func(t *testing.T, m verify.Memory, key string) string {

@@ -15,7 +15,7 @@ import (
 
 const modulePath = "github.com/ibidhq/ibid"
 
-// comments are what the source code says of types: their comments, those of their fields, and their constants.
+// comments caches the comments of types and of their fields, and their constants.
 type comments struct {
 	root     string // of the module
 	packages map[string]map[string]*typeComment
@@ -24,10 +24,10 @@ type comments struct {
 type typeComment struct {
 	doc    string
 	fields map[string]string
-	words  []string // the constants of a type of strings
+	words  []string // the constants of a string type
 }
 
-// of returns what is said of a type of this module; what is not known is empty.
+// of returns the comments of a type of this module. They are empty if there are none.
 func (c *comments) of(t reflect.Type) (*typeComment, error) {
 	known, ok := c.packages[t.PkgPath()]
 	if !ok {
@@ -103,7 +103,7 @@ func readType(spec *ast.TypeSpec, doc string, into *typeComment) {
 	}
 }
 
-// readWords reads the constants of a type of strings.
+// readWords collects the constants of a string type.
 func readWords(block *ast.GenDecl, spec *ast.ValueSpec, known map[string]*typeComment) {
 	named, ok := spec.Type.(*ast.Ident)
 	if block.Tok != token.CONST || !ok {
@@ -111,7 +111,7 @@ func readWords(block *ast.GenDecl, spec *ast.ValueSpec, known map[string]*typeCo
 	}
 	for _, value := range spec.Values {
 		if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-			word, _ := strconv.Unquote(literal.Value) // the parser has read it
+			word, _ := strconv.Unquote(literal.Value) // the parser has validated it
 			t := of(known, named.Name)
 			t.words = append(t.words, word)
 			slices.Sort(t.words)
@@ -121,13 +121,12 @@ func readWords(block *ast.GenDecl, spec *ast.ValueSpec, known map[string]*typeCo
 
 var link = regexp.MustCompile(`\[([A-Za-z][\w.*]*)\]`)
 
-// plain returns a comment as a line for people who do not read Go.
+// plain returns a comment as one line without Go's link syntax.
 func plain(comment string) string {
 	return strings.Join(strings.Fields(link.ReplaceAllString(comment, "$1")), " ")
 }
 
-// sentence returns the comment of a type without the type's name: of "runBody is a run as JSON." it leaves "A run as
-// JSON."
+// sentence returns the comment of a type without the type's name: "runBody is a run as JSON." becomes "A run as JSON."
 func sentence(name, comment string) string {
 	rest, ok := strings.CutPrefix(comment, name+" ")
 	if !ok {

@@ -1,4 +1,4 @@
-// Package openapi writes the description of ibid's HTTP API, as OpenAPI 3.1, from the tables of routes
-// ([httpx.Route]), the Go types that they name, and the comments of these types. Only tests import it: the description
-// is a file, api/openapi.json, which go generate writes and the server serves as it is.
+// Package openapi generates the OpenAPI 3.1 description of ibid's HTTP API from the route tables ([httpx.Route]), the
+// Go types that they name, and the comments of these types. Only tests import it: the result is the file
+// api/openapi.json, written by go generate and served as it is.
 package openapi

@@ -17,15 +17,14 @@ import (
 
 // Options are the options of [Write].
 type Options struct {
-	Root     string                     // of the module, whose comments describe the types; needed
-	Routes   []httpx.Route              // what is described
-	Examples map[string]json.RawMessage // of responses, by their operation's id
-	// Closed says that objects in responses have no members but those that are described. It is for tests: clients
-	// have to expect more.
+	Root     string                     // of the module, whose comments describe the types; required
+	Routes   []httpx.Route              // the routes to describe
+	Examples map[string]json.RawMessage // of responses, by operation id
+	// Closed disallows undescribed members in responses. It is for tests: clients must expect additional members.
 	Closed bool
 }
 
-// Write returns the description of routes, as JSON.
+// Write returns the description of the routes as JSON.
 func Write(o *Options) ([]byte, error) {
 	w := &writer{schemas{
 		comments: comments{o.Root, map[string]map[string]*typeComment{}}, all: object{}, names: map[key]string{},
@@ -49,8 +48,8 @@ func Write(o *Options) ([]byte, error) {
 		"openapi": "3.1.1",
 		"info": object{
 			"title": "ibid", "version": "1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "The citation layer for LLM applications: what providers answered, with citations, " +
-				"sources and runs. Members may be added to responses; leave alone those you do not know.",
+			"description": "The citation layer for LLM applications: providers' answers with citations, " +
+				"sources and runs. Responses may get additional members: ignore unknown ones.",
 		},
 		"servers":      []any{object{"url": "/"}},
 		"externalDocs": object{"url": "https://github.com/ibidhq/ibid/blob/main/docs/http.md"},
@@ -97,7 +96,7 @@ func OperationID(rt *httpx.Route) string {
 func (w *writer) operation(rt *httpx.Route) (object, error) {
 	first, rest, _ := strings.Cut(rt.Doc, ". ")
 	if first == "" {
-		return nil, fmt.Errorf("it has no Doc")
+		return nil, fmt.Errorf("no Doc")
 	}
 	operation := object{
 		"operationId": OperationID(rt), "summary": strings.TrimSuffix(first, "."), "tags": []string{tag(rt)},
@@ -122,7 +121,7 @@ func (w *writer) operation(rt *httpx.Route) (object, error) {
 	return operation, err
 }
 
-// tag is what an operation is listed under: the first word of its path.
+// tag returns the tag of an operation: the first segment of its path.
 func tag(rt *httpx.Route) string {
 	if rt.Access == httpx.Public {
 		return "published"
@@ -138,7 +137,7 @@ func tag(rt *httpx.Route) string {
 	return word
 }
 
-// security lists how a caller may say who they are: in any of these ways, or not at all where no token was ever made.
+// security lists the ways to authenticate, including none, which works until the first token is created.
 func security(rt *httpx.Route) []any {
 	scopes := []string{}
 	if rt.Scope != "" {
@@ -168,7 +167,7 @@ func parameters(rt *httpx.Route) []any {
 		switch p.Kind {
 		case httpx.Text:
 		case httpx.Word:
-			schema["enum"] = append(slices.Clone(p.Words), "") // empty is as if it were not given
+			schema["enum"] = append(slices.Clone(p.Words), "") // empty means not given
 			if p.Default != "" {
 				schema["default"] = p.Default
 			}
@@ -233,7 +232,7 @@ func mediaOf(media string) object {
 	return object{}
 }
 
-// responses describes what a route answers.
+// responses describes the responses of a route.
 func (w *writer) responses(rt *httpx.Route) (object, error) {
 	all := object{}
 	statuses := rt.Status
@@ -267,9 +266,9 @@ func (w *writer) responses(rt *httpx.Route) (object, error) {
 	}
 	for status, codes := range byStatus {
 		if all[strconv.Itoa(status)] != nil {
-			return nil, fmt.Errorf("the status %d is a problem", status)
+			return nil, fmt.Errorf("the status %d is also that of a problem", status)
 		}
-		if rt.Fail != nil && !rt.Sentences { // OTLP's own
+		if rt.Fail != nil && !rt.Sentences { // with OTLP's own errors
 			all[strconv.Itoa(status)] = w.otlp(rt, status)
 			continue
 		}
@@ -304,12 +303,12 @@ func (w *writer) content(rt *httpx.Route) (object, error) {
 			"type": "object", "required": []string{rt.List, "next_cursor"}, "properties": object{
 				rt.List: object{"type": "array", "items": schema},
 				"next_cursor": object{
-					"type": []string{"string", "null"}, "description": "Of the page that follows; null: there is none.",
+					"type": []string{"string", "null"}, "description": "The cursor of the next page; null on the last.",
 				},
 			},
 		}
 	}
-	if _, others := content["application/json"]; others { // it has other forms, of other programs
+	if _, others := content["application/json"]; others { // there are other programs' JSON formats
 		schema = object{"anyOf": []any{schema, object{}}}
 	}
 	body := object{"schema": schema}
@@ -326,7 +325,7 @@ func header(description string) object {
 
 func retryAfter() object {
 	return object{
-		"description": "After how many seconds it may be tried again.", "required": true,
+		"description": "Seconds to wait before retrying.", "required": true,
 		"schema": object{"type": "integer", "minimum": 0},
 	}
 }
@@ -355,11 +354,11 @@ func problem() object {
 	text := object{"type": "string"}
 	return object{
 		"type": "object", "required": []string{"type", "title", "status"},
-		"description": "An error of ibid's own, by RFC 9457. The end of type is a code for programs.",
+		"description": "An error of ibid itself (RFC 9457). The fragment of type is a code for programs.",
 		"properties": object{
 			"type": text, "title": text, "status": object{"type": "integer"},
-			"detail": object{"type": "string", "description": "What is wrong with this request, for people."},
-			"hint":   object{"type": "string", "description": "What to do about it, for people."},
+			"detail": object{"type": "string", "description": "The reason for the error, for people."},
+			"hint":   object{"type": "string", "description": "What to do, for people."},
 		},
 	}
 }
@@ -387,7 +386,7 @@ func problemResponse(status int, codes []string, rt *httpx.Route) object {
 	}}}
 	if rt.Sentences {
 		content["text/plain; charset=utf-8"] = object{"schema": object{
-			"type": "string", "description": "The same as one sentence, to useChat, which shows it as it is.",
+			"type": "string", "description": "The same as one sentence of plain text, for useChat, which displays it.",
 		}}
 	}
 	return object{

@@ -21,7 +21,8 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// Types that write themselves write what is described, whether all is known of them or nothing, and nothing else.
+// The encoding of types with their own matches the description, whether their fields are set or not, with no other
+// members.
 func TestShapes(t *testing.T) {
 	schema := compile(t, true)
 	full := trail.Trail{}
@@ -58,8 +59,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// Whatever value a program gives to a member of a run, of a step or of a source, what is shown of it is as described, and
-// reading that again shows the same.
+// Whatever value a member of a run, of a step or of a source has, the output matches the description, and reading the
+// output again gives the same.
 func TestMembersOfTheWrongType(t *testing.T) {
 	schema := compile(t, false)
 	trailSchema, summarySchema := schema("Trail"), schema("Summary")
@@ -75,7 +76,7 @@ func TestMembersOfTheWrongType(t *testing.T) {
 	}
 	kept := 0
 	for _, at := range []struct {
-		text string // of a run, with a member for %s
+		text string // a run, with a %s for a member
 		of   any
 	}{
 		{`{"reasoning_steps": [], %s}`, full},
@@ -87,7 +88,7 @@ func TestMembersOfTheWrongType(t *testing.T) {
 				text := fmt.Sprintf(at.text, fmt.Sprintf("%q: %s", name, value))
 				run, err := trail.Read([]byte(text))
 				if err != nil {
-					continue // nothing is shown
+					continue // there is no output
 				}
 				data := testenv.Must(json.Marshal(run))(t)
 				if err := trailSchema.Validate(testenv.Must(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)); err != nil {
@@ -112,7 +113,7 @@ func TestMembersOfTheWrongType(t *testing.T) {
 	}
 }
 
-// compile returns the schemas of the description; closed: objects have no other members.
+// compile returns the schemas of the description; closed disallows undescribed members.
 func compile(t *testing.T, closed bool) func(name string) *jsonschema.Schema {
 	t.Helper()
 	data := testenv.Must(openapi.Write(&openapi.Options{
@@ -128,7 +129,7 @@ func compile(t *testing.T, closed bool) func(name string) *jsonschema.Schema {
 	}
 }
 
-// fill gives every field of v a value that is known, and every list one element. Nested runs have no further ones.
+// fill sets every field of v, and gives every list one element. Nested runs do not nest further.
 func fill(v reflect.Value, depth int) {
 	switch v.Interface().(type) {
 	case time.Time:

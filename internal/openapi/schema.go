@@ -20,12 +20,11 @@ type schemas struct {
 	comments comments
 	all      object // by name
 	names    map[key]string
-	// closed says that objects have no other members than those that are known, as tests want them; members may be
-	// added to responses.
+	// closed disallows undescribed members, for tests; responses may get additional members.
 	closed bool
 }
 
-// key is a type as it is sent, or as it is read: then nothing is needed but what says so.
+// key is a type as sent, or as received, where only members marked as required are.
 type key struct {
 	t    reflect.Type
 	read bool
@@ -74,8 +73,8 @@ func (s *schemas) of(t reflect.Type, read bool) (object, error) {
 
 func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
 
-// refer returns a reference to the schema of a struct that is sent in a shape: the struct itself, unless it writes
-// itself. A struct without a name stands where it is used.
+// refer returns a reference to the schema of a struct: that of its shape if it has its own encoding. The schema of an
+// unnamed struct is inlined.
 func (s *schemas) refer(t, shape reflect.Type, read bool) (object, error) {
 	if t.Name() == "" {
 		schema := object{"type": "object"}
@@ -88,7 +87,7 @@ func (s *schemas) refer(t, shape reflect.Type, read bool) (object, error) {
 			return nil, err
 		}
 		schema := object{"type": "object"}
-		s.all[name] = schema // it may have itself in it
+		s.all[name] = schema // it may be recursive
 		if about.doc != "" {
 			schema["description"] = about.doc
 		}
@@ -117,7 +116,7 @@ func (s *schemas) fill(schema object, t, shape reflect.Type, read bool) error {
 	return nil
 }
 
-// members collects the members of a struct, with those of structs that are embedded in it.
+// members collects the members of a struct, including those of embedded structs.
 func (s *schemas) members(t reflect.Type, read bool, members object, needed *[]string) error {
 	about, err := s.comments.of(t)
 	if err != nil {
@@ -166,7 +165,7 @@ func (s *schemas) members(t reflect.Type, read bool, members object, needed *[]s
 	return nil
 }
 
-// limit adds what the tags of a field say of its values: enum, with spaces between the words; minimum; maximum.
+// limit adds the constraints in the tags of a field: enum, with words separated by spaces, minimum and so on.
 func limit(schema object, tag reflect.StructTag) {
 	if words := tag.Get("enum"); words != "" {
 		schema["enum"] = strings.Fields(words)
@@ -190,8 +189,8 @@ func orNull(schema object) object {
 	return object{"anyOf": []any{schema, object{"type": "null"}}}
 }
 
-// name returns the name of a type's schema: that of the type, without what says that it is a body, and before it that
-// of its package where two have the same.
+// name returns the name of a type's schema: that of the type without suffixes such as Body, prefixed with its package
+// if two types share a name.
 func (s *schemas) name(t reflect.Type, read bool) string {
 	k := key{t, read}
 	if s.names[k] != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// shapes are the members of the types that write themselves. A test compares them with what these write. Read, they are
-// tolerant: other members are kept.
+// shapes are the members of types with their own encoding, which a test compares with it. As input they are tolerant:
+// other members are kept.
 var shapes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[ibid.Verification](): reflect.TypeFor[verification](),
 	reflect.TypeFor[trail.Trail]():       reflect.TypeFor[run](),
@@ -29,7 +29,7 @@ type verification struct {
 
 type run struct {
 	ID       *string        `json:"run_id"`
-	Agent    *string        `json:"agent"` // who ran it
+	Agent    *string        `json:"agent"` // the agent's name
 	Parent   string         `json:"parent_run_id,omitempty"`
 	Strategy string         `json:"strategy,omitempty"` // name@version
 	Question *string        `json:"original_question"`
@@ -38,21 +38,21 @@ type run struct {
 	Started  *time.Time     `json:"started_at"`
 	Finished *time.Time     `json:"finished_at"`
 	Steps    []trail.Step   `json:"reasoning_steps"`
-	Issues   []ibid.Issue   `json:"issues"` // what was odd about the run when it was read
+	Issues   []ibid.Issue   `json:"issues"` // issues found when the run was read
 
 	invalid
 }
 
-// Members that are kept although their value is of the wrong type.
+// Members kept although their value has the wrong type.
 type invalid struct {
-	Invalid map[string]json.RawMessage `json:"invalid_members,omitempty"` // that were of the wrong type, as they came
+	Invalid map[string]json.RawMessage `json:"invalid_members,omitempty"` // members of the wrong type, as received
 }
 
 type step struct {
 	Number        int                `json:"step_number"`
 	ID            string             `json:"id,omitempty"` // the program's own
-	After         []int              `json:"after"`        // the steps that it builds on; null: the one before
-	Tool          *string            `json:"tool"`         // what was called; null: the model itself
+	After         []int              `json:"after"`        // the steps that it builds on; null means the previous one
+	Tool          *string            `json:"tool"`         // the tool called; null means the model itself
 	Question      *string            `json:"question"`
 	Context       []string           `json:"context_used"`
 	Answer        *string            `json:"intermediate_answer"`
@@ -65,10 +65,10 @@ type step struct {
 	Outputs       json.RawMessage    `json:"outputs,omitempty"`
 	InputsDigest  string             `json:"inputs_digest,omitempty"`
 	OutputsDigest string             `json:"outputs_digest,omitempty"`
-	Sources       []trail.Source     `json:"source_attributions"` // what it retrieved, used and cited
+	Sources       []trail.Source     `json:"source_attributions"` // sources it retrieved, used and cited
 	NoSources     bool               `json:"no_sources"`
-	Answers       []trail.StepAnswer `json:"answers,omitempty"` // calls of models that were captured
-	Fed           []fedSpan          `json:"fed,omitempty"`     // which words of the final answer rest on it
+	Answers       []trail.StepAnswer `json:"answers,omitempty"` // captured calls of models
+	Fed           []fedSpan          `json:"fed,omitempty"`     // the words of the final answer that rest on it
 	Nested        *trail.Trail       `json:"nested_run,omitempty"`
 	Issues        []ibid.Issue       `json:"issues,omitempty"`
 
@@ -87,7 +87,7 @@ type stepAnswer struct {
 }
 
 type scores struct {
-	Relevance *float64          `json:"relevance_score"` // how well it fits the step; null: nobody said
+	Relevance *float64          `json:"relevance_score"` // relevance to the step; null if not given
 	Origin    *ibid.ScoreOrigin `json:"score_origin"`
 	Adjusted  *float64          `json:"adjusted_relevance,omitempty"`
 	Overlap   *float64          `json:"overlap,omitempty"`
@@ -104,11 +104,11 @@ type source struct {
 	ChunkIndex *int          `json:"chunk_index"`
 	Rank       *int          `json:"retrieval_rank"`
 	URL        string        `json:"url,omitempty"`
-	Key        string        `json:"key,omitempty"` // the same for the same document in any run
+	Key        string        `json:"key,omitempty"` // the same for a document in any run
 	Locator    *ibid.Locator `json:"locator,omitempty"`
 	Version    string        `json:"version,omitempty"`
 	Content    string        `json:"content,omitempty"`
-	// what came of looking for the passage in its document; not there: it was not looked for
+	// the result of looking for the passage in its document; absent if it was not checked
 	Verification *ibid.Verification `json:"verification,omitempty"`
 	Retrieved    bool               `json:"retrieved"` // a search of the step returned it
 	Used         bool               `json:"used"`      // the step worked with it
@@ -119,10 +119,10 @@ type summary struct {
 	run
 
 	Sources struct {
-		All      []runSource         `json:"all_sources"` // that a step used or cited, the most relevant first
+		All      []runSource         `json:"all_sources"` // used or cited by a step, most relevant first
 		Primary  []runSource         `json:"primary_sources"`
 		ByStep   map[string][]string `json:"source_usage_by_step"` // document ids
-		Unused   []runSource         `json:"unused_sources"`       // that were retrieved only
+		Unused   []runSource         `json:"unused_sources"`       // retrieved only
 		Without  []int               `json:"steps_without_sources"`
 		Conflict []trail.Conflict    `json:"conflicts,omitempty"`
 	} `json:"source_summary"`
@@ -136,11 +136,11 @@ type summary struct {
 		} `json:"primary_sources"`
 		Steps map[string]struct {
 			Number int      `json:"step_number"`
-			Used   int      `json:"sources_used"` // how many
+			Used   int      `json:"sources_used"` // number of sources
 			IDs    []string `json:"document_ids"`
 		} `json:"step_breakdown"`
 	} `json:"display"`
-	Sentences []summarySentence `json:"sentences"` // null: not looked for
+	Sentences []summarySentence `json:"sentences"` // null if not linked
 	Uncited   *float64          `json:"uncited_share"`
 }
 
@@ -148,7 +148,7 @@ type summary struct {
 type runSource struct {
 	source
 
-	OtherIDs []string         `json:"other_ids,omitempty"` // by which steps named it besides
+	OtherIDs []string         `json:"other_ids,omitempty"` // its other ids in steps
 	Passages []summaryPassage `json:"passages,omitempty"`
 	Steps    []int            `json:"steps"`
 	Quality  *struct {
@@ -177,12 +177,12 @@ type summaryPassage struct {
 	Steps        []int              `json:"steps"`
 }
 
-// A sentence of the final answer, and what it rests on.
+// A sentence of the final answer and the passages that it rests on.
 type summarySentence struct {
 	Text      string              `json:"text"`
 	Start     int                 `json:"text_start"` // UTF-8 bytes of the final answer
 	End       int                 `json:"text_end"`
-	Steps     []int               `json:"steps"` // that concluded it
+	Steps     []int               `json:"steps"` // the steps that concluded it
 	Passages  []linkedPassage     `json:"passages"`
 	NoSources bool                `json:"no_sources"`
 	Skipped   *support.SkipReason `json:"skipped"` // why no passage was looked for
@@ -202,7 +202,7 @@ type linkedPassage struct {
 	By         *string          `json:"by"` // the checker
 	Evidence   *string          `json:"evidence"`
 	Excerpt    *string          `json:"excerpt"`
-	// the values of the passage, where the sentence has others
+	// the differing values of the passage
 	Differs      string             `json:"differs,omitempty"`
 	Verification *ibid.Verification `json:"verification,omitempty"`
 }

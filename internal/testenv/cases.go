@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Cases reads a table of test cases from a file: a case a line, its columns quoted as in Go, and # before a comment.
-// Each case has at least as many columns as asked for.
+// Cases reads a table of test cases from a file: one case per line, with columns quoted as in Go and comments after #.
+// Each case has at least the given number of columns.
 func Cases(tb testing.TB, path string, columns int) [][]string {
 	tb.Helper()
 	b, err := os.ReadFile(path)
@@ -44,13 +44,13 @@ func Cases(tb testing.TB, path string, columns int) [][]string {
 		}
 	}
 	if len(all) == 0 {
-		tb.Fatalf("%s: there are no cases", path)
+		tb.Fatalf("%s: no cases", path)
 	}
 	return all
 }
 
-// Table is [Cases] in a struct's fields, one for each column in their order: a string, or the JSON of what the field
-// is. The fields of columns that are missing at the end are zero.
+// Table is [Cases] with each case in a struct: a field for each column in order, a string or any type decoded from
+// JSON. Fields of missing trailing columns are zero.
 func Table[T any](tb testing.TB, path string) []T {
 	tb.Helper()
 	var all []T
@@ -72,7 +72,7 @@ func Table[T any](tb testing.TB, path string) []T {
 	return all
 }
 
-// Must takes the results of a call that must not fail, and returns a function that returns the first of them, or ends
+// Must takes the results of a call that must not fail, and returns a function that returns the first result, or ends
 // the test with the error: Must(f())(t).
 func Must[T any](v T, err error) func(testing.TB) T {
 	return func(tb testing.TB) T {
@@ -82,7 +82,7 @@ func Must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// OK ends the test with an error, if it is one.
+// OK ends the test if err is not nil.
 func OK(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
@@ -90,19 +90,19 @@ func OK(tb testing.TB, err error) {
 	}
 }
 
-// Until waits until something holds that another goroutine or server brings about, and cannot tell.
+// Until waits until a condition holds that another goroutine or server brings about without a signal.
 func Until(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(time.Minute); !holds(); <-tick.C {
 		if time.Now().After(end) {
-			tb.Fatalf("it never came true that %s", what)
+			tb.Fatalf("it never happened: %s", what)
 		}
 	}
 }
 
-// Equal fails the test, which goes on, if got differs from want. About says what of; empty: that is clear.
+// Equal reports an error, without ending the test, if got differs from want. about names the value and may be empty.
 func Equal(tb testing.TB, about, want, got any, opts ...cmp.Option) {
 	tb.Helper()
 	if diff := cmp.Diff(want, got, opts...); diff != "" {

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// Disk is a small file system of a test's own, in memory.
+// Disk is a small in-memory file system for a test.
 type Disk struct{ Dir string }
 
-// NewDisk mounts a disk of so many megabytes and unmounts it at the end of the test. Only root may mount: the test is
-// skipped, as by [Tool], for others and where mounting is not allowed at all.
+// NewDisk mounts a disk of the given size in megabytes and unmounts it at the end of the test. It requires root: the
+// test is skipped, as by [Tool], for other users or if mounting is not allowed.
 func NewDisk(tb testing.TB, megabytes int) *Disk {
 	tb.Helper()
 	mount := Tool(tb, "mount")
@@ -38,11 +38,11 @@ func NewDisk(tb testing.TB, megabytes int) *Disk {
 	return d
 }
 
-// Fill takes all space that is left.
+// Fill uses up all free space.
 func (d *Disk) Fill(tb testing.TB) {
 	tb.Helper()
 	f := Must(os.Create(filepath.Join(d.Dir, "filler")))(tb)
-	defer f.Close() //nolint:errcheck // what it says is known: there is no space
+	defer f.Close() //nolint:errcheck // any error is expected: there is no space
 	for block := make([]byte, 64<<10); len(block) > 0; {
 		switch _, err := f.Write(block); {
 		case errors.Is(err, syscall.ENOSPC):
@@ -53,13 +53,13 @@ func (d *Disk) Fill(tb testing.TB) {
 	}
 }
 
-// Free gives back what Fill took.
+// Free releases what Fill used.
 func (d *Disk) Free(tb testing.TB) {
 	tb.Helper()
 	OK(tb, os.Remove(filepath.Join(d.Dir, "filler")))
 }
 
-// ReadOnly makes the disk read-only, or writable again. No file of it may be open for writing.
+// ReadOnly makes the disk read-only, or writable again. None of its files may be open for writing.
 func (d *Disk) ReadOnly(tb testing.TB, yes bool) {
 	tb.Helper()
 	option := "remount,rw"

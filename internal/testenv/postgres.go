@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// postgresBin is where Debian puts the server's programs, which are not in PATH.
+// postgresBin is where Debian installs the server's programs, which are not in PATH.
 const postgresBin = "/usr/lib/postgresql/15/bin/"
 
-// PostgresServer is a PostgreSQL server of a test's own. It listens on a socket in its own directory and on no network.
+// PostgresServer is a PostgreSQL server for a test. It only listens on a socket in its own directory.
 type PostgresServer struct {
 	DSN string // postgres://… of an empty database
 
 	dir string
 }
 
-// Postgres starts a PostgreSQL server and stops it at the end of the test. Where PostgreSQL is not installed the test
-// is skipped, as by [Tool].
+// Postgres starts a PostgreSQL server and stops it at the end of the test. If PostgreSQL is not installed, the test is
+// skipped, as by [Tool].
 func Postgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	Tool(tb, postgresBin+"initdb")
@@ -38,9 +38,9 @@ func Postgres(tb testing.TB) *PostgresServer {
 	return p
 }
 
-// NewPostgres is [Postgres] for programs that are no test: the caller calls Remove.
+// NewPostgres is [Postgres] for programs other than tests: the caller must call Remove.
 func NewPostgres(ctx context.Context) (*PostgresServer, error) {
-	// Not the directory of a test: the path of a socket has at most 107 bytes.
+	// Not the test's directory: the path of a socket has at most 107 bytes.
 	dir, err := os.MkdirTemp("", "ibid-pg")
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func NewPostgres(ctx context.Context) (*PostgresServer, error) {
 	return p, nil
 }
 
-// Remove stops the server, if it runs, and removes all it has.
+// Remove stops the server if it is running and removes its directory.
 func (p *PostgresServer) Remove(ctx context.Context) error {
 	var err error
 	if p.running() {
@@ -76,7 +76,7 @@ func (p *PostgresServer) Remove(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
-// Start starts the server after [PostgresServer.Stop], and returns when it takes connections.
+// Start starts the server after [PostgresServer.Stop], and returns when it accepts connections.
 func (p *PostgresServer) Start(tb testing.TB) {
 	tb.Helper()
 	if err := p.Up(context.WithoutCancel(tb.Context())); err != nil {
@@ -84,8 +84,8 @@ func (p *PostgresServer) Start(tb testing.TB) {
 	}
 }
 
-// Stop ends the server and all its connections at once, as a crash does. Clean-ups may call it, after tb's context has
-// ended.
+// Stop ends the server and all its connections at once, like a crash. It may be called in clean-ups, after tb's context
+// has ended.
 func (p *PostgresServer) Stop(tb testing.TB) {
 	tb.Helper()
 	if err := p.Down(context.WithoutCancel(tb.Context())); err != nil {
@@ -93,7 +93,7 @@ func (p *PostgresServer) Stop(tb testing.TB) {
 	}
 }
 
-// Database makes an empty database and returns its DSN.
+// Database creates an empty database and returns its DSN.
 func (p *PostgresServer) Database(tb testing.TB, name string) string {
 	tb.Helper()
 	dsn, err := p.create(context.WithoutCancel(tb.Context()), name)
@@ -103,14 +103,14 @@ func (p *PostgresServer) Database(tb testing.TB, name string) string {
 	return dsn
 }
 
-// Up is Start for programs that are no test.
+// Up is Start for programs other than tests.
 func (p *PostgresServer) Up(ctx context.Context) error {
-	// What a test stores need not survive a power cut.
+	// Test data need not survive a power failure.
 	options := fmt.Sprintf("-c listen_addresses= -c unix_socket_directories=%s -c fsync=off", p.dir)
 	return p.runAs(ctx, "pg_ctl", "-D", p.data(), "-l", filepath.Join(p.dir, "log"), "-o", options, "-w", "start")
 }
 
-// Down is Stop for programs that are no test.
+// Down is Stop for programs other than tests.
 func (p *PostgresServer) Down(ctx context.Context) error {
 	return p.runAs(ctx, "pg_ctl", "-D", p.data(), "-m", "immediate", "-w", "stop")
 }
@@ -127,7 +127,7 @@ func (p *PostgresServer) running() bool {
 	return err == nil
 }
 
-// runAs runs a program of PostgreSQL's, which refuses to be root.
+// runAs runs a program of PostgreSQL, which refuses to run as root.
 func (p *PostgresServer) runAs(ctx context.Context, program string, args ...string) error {
 	args = append([]string{postgresBin + program}, args...)
 	if os.Geteuid() == 0 {
@@ -139,7 +139,7 @@ func (p *PostgresServer) runAs(ctx context.Context, program string, args ...stri
 func (p *PostgresServer) run(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = p.dir
-	// A file, not a pipe: a server that goes on running would hold it open.
+	// A file, not a pipe: a server that keeps running would hold it open.
 	out, err := os.Create(filepath.Join(p.dir, "out"))
 	if err != nil {
 		return fmt.Errorf("running PostgreSQL: %w", err)

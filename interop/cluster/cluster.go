@@ -25,18 +25,18 @@ const (
 	streamKey = "a key that all nodes of the cluster share" // of browsers' event streams
 )
 
-// options say what kind of cluster it is. The zero value is three gateways that reach everything directly.
+// options configure a cluster. The zero value is three directly connected gateways.
 type options struct {
-	nodes   int  // gateways; 0: three
+	nodes   int  // number of gateways; 0 means three
 	proxied bool // every connection between two processes goes through a link that can be disturbed
-	alone   bool // SQLite, and no NATS: then nodes have nothing in common
-	next    bool // build the next version too
+	alone   bool // SQLite and no NATS: the nodes share nothing
+	next    bool // also build the next version
 
 	data, db    string // directories of nodes that are alone, and of their databases; empty: below that of the cluster
 	descriptors int    // that a gateway may have open; 0: as many as this program
 }
 
-// cluster is gateways, NATS and PostgreSQL in processes of their own, and their provider in this one.
+// cluster runs gateways, NATS and PostgreSQL in separate processes, and their provider in this one.
 type cluster struct {
 	dir      string
 	programs map[string]string // by version: current, next
@@ -48,7 +48,7 @@ type cluster struct {
 	next     int    // phases, for names
 }
 
-// newCluster builds ibid and starts everything. The caller closes it.
+// newCluster builds ibid and starts everything. The caller must close it.
 func newCluster(ctx context.Context, o options) (_ *cluster, err error) {
 	dir, err := os.MkdirTemp("", "ibid-cluster")
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *cluster) close() error {
 	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
-// build builds the program; and the next version, which is the same with one migration more.
+// build builds the program and, if needed, the next version, which only differs by a migration.
 func (c *cluster) build(ctx context.Context, next bool) error {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/ibidhq/ibid").Output()
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *cluster) build(ctx context.Context, next bool) error {
 }
 
 // nextMigration writes the migration of the next version, which changes the largest table as real ones do, and the
-// overlay by which the program is built with it.
+// overlay for building the program with it.
 func (c *cluster) nextMigration(root string) (overlay string, err error) {
 	there, err := filepath.Glob(filepath.Join(root, "store", "migrations", "*.sql"))
 	if err != nil || len(there) == 0 {
@@ -237,7 +237,7 @@ func (c *cluster) address(node int) string {
 	return c.nodes[node].addr
 }
 
-// ready waits until all gateways say that nothing is missing, for as long as settleTime.
+// ready waits until all gateways report that they are ready, for at most settleTime.
 func (c *cluster) ready(ctx context.Context) error {
 	client := &http.Client{Timeout: 2 * time.Second}
 	defer client.CloseIdleConnections()

@@ -36,13 +36,13 @@ func startCluster(t *testing.T, o options) *cluster {
 	return c
 }
 
-// suffer has a load suffer a fault.
+// suffer runs a load during a fault.
 func suffer(t *testing.T, c *cluster, f *fault) {
 	t.Helper()
 	judge(t, testenv.Must(c.phase(t.Context(), f))(t))
 }
 
-// judge fails a test for what is wrong.
+// judge fails a test for everything that is wrong.
 func judge(t *testing.T, v *verdict) {
 	t.Helper()
 	t.Log(v)
@@ -58,7 +58,7 @@ func judge(t *testing.T, v *verdict) {
 }
 
 // Whatever happens to a process of the cluster, every completed call has its answer once, every reader of events sees
-// each once and in order, and no call fails but those of a gateway that was killed.
+// each once and in order, and only calls to a killed gateway fail.
 func TestCluster(t *testing.T) {
 	c := startCluster(t, options{next: true})
 	for _, f := range faults() {
@@ -74,8 +74,8 @@ func TestCluster(t *testing.T) {
 }
 
 // Whatever is wrong with the connections between clients, gateways, providers, PostgreSQL and NATS, in both directions:
-// nothing that a client saw the end of is lost or altered, what broke off does not look whole, and all is well when the
-// fault is over.
+// nothing whose end a client received is lost or altered, aborted responses do not look complete, and everything
+// recovers when the fault is over.
 func TestConnections(t *testing.T) {
 	c := startCluster(t, options{nodes: 2, proxied: true})
 	for _, f := range connections() {

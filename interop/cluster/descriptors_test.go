@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// More clients connect than a gateway has file descriptors for: they wait, those that are connected are served, the
-// journal and the database work, and when the others leave all is as before.
+// More clients connect than a gateway has file descriptors: they wait, connected clients are served, the journal and
+// the database work, and everything is normal once the others leave.
 func TestFewDescriptors(t *testing.T) {
 	testenv.Tool(t, "sh")
 	c := startAlone(t, options{descriptors: 160})
@@ -24,7 +24,7 @@ func TestFewDescriptors(t *testing.T) {
 			}
 			crowd = append(crowd, conn)
 		}
-		if err := c.awaitLog(ctx, "all connections are taken"); err != nil {
+		if err := c.awaitLog(ctx, "all connections are in use"); err != nil {
 			return err
 		}
 		for _, conn := range crowd {

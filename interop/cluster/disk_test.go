@@ -23,7 +23,7 @@ func startAlone(t *testing.T, o options) *cluster {
 	return startCluster(t, o)
 }
 
-// awaitCheck waits until /readyz says something of a check: a status, and a word of what it says.
+// awaitCheck waits until a check in /readyz has a status and a message containing a word.
 func (c *cluster) awaitCheck(ctx context.Context, status int, check, word string) error {
 	said := ""
 	for deadline := time.Now().Add(settleTime); time.Now().Before(deadline) && ctx.Err() == nil; {
@@ -54,13 +54,13 @@ func (c *cluster) awaitCheck(ctx context.Context, status int, check, word string
 	return errors.New("/readyz says " + said)
 }
 
-// restart starts a gateway again, whatever ended it.
+// restart restarts a gateway, however it ended.
 func (c *cluster) restart(ctx context.Context) error {
 	return errors.Join(c.nodes[0].start(ctx), c.ready(ctx))
 }
 
-// The disk of the journal is full: calls succeed, /readyz fails, and when there is room again what was taken is stored;
-// responses of which nothing is kept say so.
+// The disk of the journal is full: calls succeed and /readyz fails. Once there is room, captured answers are stored;
+// responses that were not captured have no id.
 func TestDiskOfJournalFull(t *testing.T) {
 	data := testenv.NewDisk(t, diskSize)
 	c := startAlone(t, options{data: data.Dir, db: t.TempDir()})
@@ -72,8 +72,8 @@ func TestDiskOfJournalFull(t *testing.T) {
 	}, unkept: true})
 }
 
-// The disk of the database is full, and the gateway is killed: what was answered meanwhile is in the journal, and stored
-// when there is room again.
+// The disk of the database is full and the gateway is killed: the answers are in the journal, and stored once there is
+// room.
 func TestDiskOfDatabaseFull(t *testing.T) {
 	db := testenv.NewDisk(t, diskSize)
 	c := startAlone(t, options{db: db.Dir})
@@ -95,7 +95,7 @@ func TestDiskOfDatabaseFull(t *testing.T) {
 	})
 }
 
-// awaitLog waits until the gateway has logged something.
+// awaitLog waits until the gateway has logged a message.
 func (c *cluster) awaitLog(ctx context.Context, words string) error {
 	for deadline := time.Now().Add(settleTime); !strings.Contains(c.nodes[0].logTail(), words); {
 		if time.Now().After(deadline) {
@@ -108,8 +108,8 @@ func (c *cluster) awaitLog(ctx context.Context, words string) error {
 	return nil
 }
 
-// The disk of all data is full when the gateway is killed, and when it starts again: with room, every answer whose end was
-// seen before is there.
+// The disk of all data is full when the gateway is killed and restarted: once there is room, every answer whose end was
+// delivered before is there.
 func TestDiskFullAtStart(t *testing.T) {
 	data := testenv.NewDisk(t, diskSize)
 	c := startAlone(t, options{data: data.Dir})
@@ -128,7 +128,7 @@ func TestDiskFullAtStart(t *testing.T) {
 	judge(t, l.settle(t.Context(), &fault{}))
 }
 
-// A disk that is read-only when the gateway starts is named, nothing on it is lost, and writable again it serves.
+// A disk that is read-only when the gateway starts is reported, nothing on it is lost, and once writable it is used.
 func TestDiskReadOnly(t *testing.T) {
 	data := testenv.NewDisk(t, diskSize)
 	c := startAlone(t, options{data: data.Dir})

@@ -1,5 +1,5 @@
-// Command cluster runs three gateways, a NATS cluster of three and PostgreSQL on this machine, each in processes of its
-// own, and shows that no fault of one of them loses or alters an answer.
+// Command cluster runs three gateways, a NATS cluster of three and PostgreSQL on this machine, in separate processes,
+// to show that no fault of one of them loses or alters an answer.
 //
 //	make cluster                 starts them, prints the gateways' URLs, and stops everything on Ctrl-C
 //

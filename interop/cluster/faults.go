@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// fault is something that goes wrong with a cluster, and is over when do returns.
+// fault is a fault of a cluster, which is over when do returns.
 type fault struct {
 	name string
 	do   func(ctx context.Context, c *cluster) error
-	// mayFail reports whether a call may break off by it; nil: none may.
+	// mayFail reports whether the fault may abort a call; nil means none.
 	mayFail func(c *call) bool
-	// repeats says that a call whose client tried again, because its connection broke, may have two answers.
+	// repeats allows two answers for a call that a client repeated after its connection broke.
 	repeats bool
-	// unkept says that there may be calls whose answers are not kept. They have no id.
+	// unkept allows calls whose answers are not stored. They have no id.
 	unkept bool
 }
 
-// anyCall is mayFail of a fault between client, gateway and provider: each call may break off.
+// anyCall is the mayFail of a fault between client, gateway and provider: any call may be aborted.
 func anyCall(*call) bool { return true }
 
-// victim is which gateway, or server of NATS, is killed or paused.
+// victim is the gateway or NATS server that is killed or paused.
 const victim = 2
 
 // faults of a cluster's processes.
@@ -58,7 +58,7 @@ func faults() []fault {
 	}
 }
 
-// roll replaces one gateway after another by the program of a version, each when the one before it takes calls.
+// roll replaces one gateway after another with another version, each once the previous one accepts calls.
 func (c *cluster) roll(ctx context.Context, version string) error {
 	for _, n := range c.nodes {
 		if err := n.stop(); err != nil {
@@ -81,13 +81,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// before and after are how long a load goes on around a fault.
+// before and after are the durations of the load around a fault.
 const (
 	before = time.Second
 	after  = time.Second
 )
 
-// phase has a load suffer a fault, and says what came of it.
+// phase runs a load during a fault and returns the result.
 func (c *cluster) phase(ctx context.Context, f *fault) (*verdict, error) {
 	l := c.startLoad(ctx)
 	err := errors.Join(pause(ctx, before), f.do(ctx, c), pause(ctx, after))

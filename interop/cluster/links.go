@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// links are what stands between two processes and can be disturbed, by name: client-0 (between clients and a gateway),
+// links are connections between two processes that can be disturbed, by name: client-0 (between clients and a gateway),
 // upstream, store, bus-0.
 type links struct {
 	server  *toxiproxy.ApiServer
@@ -41,7 +41,7 @@ func newLinks(c *cluster) (*links, error) {
 	return l, err
 }
 
-// addRelayed makes a link by way of a relay, which can break its connections silently.
+// addRelayed adds a link through a relay, which can break its connections silently.
 func (l *links) addRelayed(name, network, to string) error {
 	relay, err := testenv.NewRelay(network, to)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *links) addRelayed(name, network, to string) error {
 	return l.add(name, relay.Addr())
 }
 
-// add makes a link to an address.
+// add adds a link to an address.
 func (l *links) add(name, to string) error {
 	p := toxiproxy.NewProxy(l.server, name, "127.0.0.1:0", to)
 	if err := p.Start(); err != nil {
@@ -72,7 +72,7 @@ func (l *links) close() {
 	}
 }
 
-// breakSilently makes the connections on all links whose names begin so half open. New ones work.
+// breakSilently makes existing connections half open on all links with the prefix. New ones work.
 func (l *links) breakSilently(prefix string) {
 	for name, relay := range l.relays {
 		if strings.HasPrefix(name, prefix) {
@@ -81,7 +81,7 @@ func (l *links) breakSilently(prefix string) {
 	}
 }
 
-// disturb puts a toxic on all links whose names begin so, in both directions, for as long as during takes.
+// disturb applies a toxic to all links with the prefix, in both directions, while during runs.
 func (l *links) disturb(ctx context.Context, prefix, toxic string, during func() error) (err error) {
 	for name, p := range l.proxies {
 		if !strings.HasPrefix(name, prefix) {
@@ -99,7 +99,7 @@ func (l *links) disturb(ctx context.Context, prefix, toxic string, during func()
 	return during()
 }
 
-// toxics are what can be wrong with connections, as toxiproxy names it.
+// toxics are the faults of connections, in toxiproxy's terms.
 var (
 	slowing = []string{
 		`"type":"latency","attributes":{"latency":150}`,
@@ -113,11 +113,10 @@ var (
 	}
 )
 
-// toxicTime is how long each of them lasts.
+// toxicTime is the duration of each fault.
 const toxicTime = time.Second
 
-// connections are the faults of what is between two processes: where a row breaks what a call needs, that call may
-// fail.
+// connections are the faults of connections between two processes: a call that needs a broken one may fail.
 func connections() []fault {
 	disturbed := func(prefix string, toxics ...string) func(context.Context, *cluster) error {
 		return func(ctx context.Context, c *cluster) error {

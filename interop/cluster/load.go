@@ -27,7 +27,7 @@ const (
 	runs       = 3 // of a load: its calls are steps of them
 )
 
-// call is one call of a client, whatever became of it.
+// call is one call of a client, with its outcome.
 type call struct {
 	word, run string // what was asked, in which run
 	node      int    // that answered
@@ -37,7 +37,7 @@ type call struct {
 	err       error  // nil: the response ended as it should
 }
 
-// complete reports whether the client has all of the answer.
+// complete reports whether the client received the whole answer.
 func (c *call) complete() bool { return c.body == answerBody(c.word) }
 
 // load is clients that call all gateways, and readers of their runs' events at each.
@@ -56,8 +56,8 @@ type load struct {
 	readers []*reader
 }
 
-// startLoad begins calls: an open loop, which a slow answer does not slow down. It has as many readers for each run as
-// there are gateways.
+// startLoad starts calls at a fixed rate, independent of slow answers, and for each run as many readers as there are
+// gateways.
 func (c *cluster) startLoad(ctx context.Context) *load {
 	c.next++
 	ctx, leave := context.WithCancel(ctx)
@@ -89,14 +89,14 @@ func (c *cluster) startLoad(ctx context.Context) *load {
 
 func (l *load) run(n int) string { return l.name + "-run-" + strconv.Itoa(n%runs) }
 
-// stop lets the calls that have begun end.
+// stop stops starting calls and waits for those in progress.
 func (l *load) stop() {
 	close(l.stopped)
 	l.calling.Wait()
 }
 
-// call makes one call. As the providers' SDKs do, it repeats what has not begun: where the connection is refused, where
-// one that was idle turns out to be closed, and where a gateway says that it stops. Nothing else is repeated.
+// call makes one call. Like the providers' SDKs, it retries calls that have not begun: if the connection is refused, if
+// an idle one turns out to be closed, or if a gateway is stopping. Nothing else is retried.
 func (l *load) call(ctx context.Context) {
 	n := int(l.number.Add(1))
 	c := &call{word: l.name + "-" + strconv.Itoa(n), run: l.run(n), node: n % len(l.c.nodes)}
@@ -149,7 +149,7 @@ func (l *load) try(ctx context.Context, c *call) (again bool, err error) {
 	return false, err
 }
 
-// reader follows the events of a run, at one gateway, and at the next where that one is away.
+// reader follows the events of a run at one gateway, or at the next if that one is unavailable.
 type reader struct {
 	load *load
 	run  string
@@ -195,7 +195,7 @@ func (r *reader) follow(ctx context.Context) error {
 	if response.StatusCode != http.StatusOK {
 		return errors.New(response.Status)
 	}
-	// An event that broke off ends without its empty line: it did not come.
+	// An event without its empty line is incomplete and does not count.
 	for event, err := range eventsOf(response.Body) {
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ func (r *reader) seen() int64 {
 	return r.last
 }
 
-// take notes a stored event. Live deltas have no number and are not promised.
+// take records a stored event. Live deltas have no number and are best effort.
 func (r *reader) take(e event) {
 	if e.id == "" {
 		return
@@ -233,7 +233,7 @@ func (r *reader) take(e event) {
 	r.answers = append(r.answers, data.AnswerID)
 }
 
-// stored is an answer as a gateway shows it.
+// stored is an answer as returned by a gateway.
 type stored struct {
 	ID        string `json:"answer_id"`
 	Complete  bool   `json:"complete"`
@@ -241,7 +241,7 @@ type stored struct {
 	Citations []any  `json:"citations"`
 }
 
-// list returns all answers of a run that a gateway knows.
+// list returns all answers of a run known to a gateway.
 func (l *load) list(ctx context.Context, node int, run string) ([]stored, error) {
 	var all []stored
 	for cursor := ""; ; {
@@ -265,10 +265,10 @@ func (l *load) list(ctx context.Context, node int, run string) ([]stored, error)
 	}
 }
 
-// settleTime is how long it may take after the last fault until everything is everywhere.
+// settleTime bounds the time after the last fault until everything is everywhere.
 const settleTime = 45 * time.Second
 
-// verdict is what came of a load.
+// verdict is the result of a load.
 type verdict struct {
 	completed, failed, retried int
 	wrong                      []string
@@ -278,8 +278,8 @@ func (v *verdict) String() string {
 	return fmt.Sprintf("%d calls completed, %d broke off, %d attempts did not begin", v.completed, v.failed, v.retried)
 }
 
-// settle waits until every gateway has all answers and every reader all events, and says what is wrong. A call may
-// only fail if the fault says so.
+// settle waits until every gateway has all answers and every reader all events, and returns everything that is wrong.
+// Calls may only fail if the fault allows it.
 func (l *load) settle(ctx context.Context, f *fault) *verdict {
 	defer func() {
 		l.leave()
@@ -359,7 +359,7 @@ func (l *load) missing(ctx context.Context, f *fault) (wrong []string) {
 	return wrong
 }
 
-// isOf reports whether answers are one, and that of a word or its beginning.
+// isOf reports whether there is exactly one answer, that for a word or its beginning.
 func isOf(answers []stored, word string) bool {
 	return len(answers) == 1 && strings.HasPrefix(answerText(word), answers[0].Text)
 }

@@ -23,7 +23,7 @@ const (
 	stopTime  = 45 * time.Second
 )
 
-// process is a server that can be ended and started again, at the same address and with the same log.
+// process is a server that can be stopped and restarted at the same address with the same log.
 type process struct {
 	name string
 	addr string // where it listens
@@ -88,7 +88,7 @@ func (p *process) signal(s syscall.Signal) error {
 	return p.cmd.Process.Signal(s)
 }
 
-// kill ends it without a chance to do anything.
+// kill ends it without a chance to clean up.
 func (p *process) kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (p *process) kill() error {
 	return nil
 }
 
-// stop tells it to end, and fails unless it does so in time and without an error.
+// stop asks it to end, and fails unless it does so in time and without an error.
 func (p *process) stop() error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (p *process) stop() error {
 	return nil
 }
 
-// end kills it if it still runs.
+// end kills it if it is still running.
 func (p *process) end() {
 	p.mu.Lock()
 	running := p.cmd != nil
@@ -123,7 +123,7 @@ func (p *process) end() {
 	}
 }
 
-// logTail returns the last lines that it logged, but for those that only say that there was an answer.
+// logTail returns the last lines of its log, except those that only report an answer.
 func (p *process) logTail() string {
 	data, _ := os.ReadFile(p.log)
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(data)), "\n"), func(line string) bool {
@@ -132,7 +132,7 @@ func (p *process) logTail() string {
 	return p.name + ":\n" + strings.Join(lines[max(0, len(lines)-40):], "\n")
 }
 
-// freeAddr returns an address of this machine on which nobody listens.
+// freeAddr returns an unused address of this machine.
 func freeAddr(ctx context.Context) (string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -141,8 +141,8 @@ func freeAddr(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// natsCommand is the argument with which this program is a server of NATS: then follow its name, its address, its
-// address for the others of its cluster, and theirs, separated by commas.
+// natsCommand is the argument that makes this program a NATS server. It is followed by the server's name, its address,
+// its cluster address, and those of the others, separated by commas.
 const natsCommand = "_nats"
 
 func newNATS(dir string, i int, addrs, routes []string) (*process, error) {

@@ -18,12 +18,12 @@ const (
 	sources   = 3
 )
 
-// question returns the request of a streamed call whose answer is made from a word, so that both ends know it.
+// question returns the request of a streamed call whose answer is derived from a word, so that both ends know it.
 func question(word string) string {
 	return fmt.Sprintf(`{"model":"gpt-4o","stream":true,"messages":[{"role":"user","content":%q}]}`, word)
 }
 
-// answerText is the text of the answer for a word. No two words have the same.
+// answerText is the text of the answer for a word, different for each word.
 func answerText(word string) string {
 	var b strings.Builder
 	for i := range pieces {
@@ -59,7 +59,7 @@ const endMark = "data: [DONE]\n\n"
 
 func answerBody(word string) string { return strings.Join(answerEvents(word), "") }
 
-// provider is the upstream: it streams the answer to the word that it is asked, at a steady pace.
+// provider is the upstream: it streams the answer for the requested word at a steady pace.
 func provider(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Messages []struct {

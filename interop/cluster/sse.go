@@ -10,7 +10,7 @@ import (
 // event is a server-sent event; one without a name is a comment.
 type event struct{ id, name, data string }
 
-// eventsOf returns the events of a stream, and the error that ended it. One that breaks off is left out.
+// eventsOf returns the events of a stream, and the error that ended it. An incomplete event is dropped.
 func eventsOf(r io.Reader) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		in := bufio.NewReader(r)

@@ -1,4 +1,4 @@
-// Package httpsig has only tests: ibid's message signatures beside those of an independent implementation of RFC 9421,
-// github.com/yaronf/httpsign. What one signs the other verifies; and of many thousand mutated messages both say the
-// same, or the test knows why they do not.
+// Package httpsig only has tests: it compares ibid's message signatures with an independent implementation of RFC 9421,
+// github.com/yaronf/httpsign. Each verifies what the other signs, and they agree on many thousand mutated messages
+// except for known differences.
 package httpsig

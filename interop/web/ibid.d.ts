@@ -12,7 +12,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the endpoints, as text
+         * Lists the endpoints as text
          * @description A browser gets the page.
          */
         get: operations["get"];
@@ -31,7 +31,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Says who publishes, at which level, and where keys, schema and log are */
+        /** Describes the publisher, its level, and where to find its keys, schema and log */
         get: operations["getWellKnownAgentCitationAttribution"];
         put?: never;
         post?: never;
@@ -48,7 +48,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the keys that sign now, and those that once did */
+        /** Returns the current and former signing keys */
         get: operations["getWellKnownAgentCitationKeys"];
         put?: never;
         post?: never;
@@ -65,7 +65,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the keys that sign now, as a JWK Set */
+        /** Returns the current signing keys as a JWK Set */
         get: operations["getWellKnownHttpMessageSignaturesDirectory"];
         put?: never;
         post?: never;
@@ -82,7 +82,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Answers as long as the process does */
+        /** Returns 200 while the process is alive */
         get: operations["getHealthz"];
         put?: never;
         post?: never;
@@ -99,7 +99,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the element that shows an answer with its citations in any web page */
+        /** Returns the custom element that shows an answer with its citations in any web page */
         get: operations["getIbidJs"];
         put?: never;
         post?: never;
@@ -116,7 +116,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the transparency log, by the C2SP specification of tiled logs */
+        /** Returns the transparency log in the C2SP tiled log format */
         get: operations["getLogByPath"];
         put?: never;
         post?: never;
@@ -136,8 +136,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Speaks the Model Context Protocol over streamable HTTP
-         * @description Each tool has a scope of its own.
+         * Serves the Model Context Protocol over streamable HTTP
+         * @description Each tool has its own scope.
          */
         post: operations["postMcp"];
         delete?: never;
@@ -153,7 +153,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the metrics, as Prometheus reads them */
+        /** Returns metrics in the Prometheus text format */
         get: operations["getMetrics"];
         put?: never;
         post?: never;
@@ -171,8 +171,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says whether answers can be captured: 200 if they can, also where the store or the bus is away
-         * @description Calls then succeed, and their answers wait in the journal.
+         * Reports whether answers can be captured
+         * @description It is a 200 if they can, even while the store or the bus is unavailable: calls succeed, and their answers wait in the journal.
          */
         get: operations["getReadyz"];
         put?: never;
@@ -191,7 +191,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns the manifest of an answer; with .tlog-proof behind it, the proof that it is logged
+         * Returns the manifest of an answer or, with the suffix .tlog-proof, the proof that it is logged
          * @description 202 while it is being built.
          */
         get: operations["getRunsByPubCiteByAnswerId"];
@@ -210,7 +210,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the manifest of a run's final answer: cite is the word cite */
+        /** Returns the manifest of a run's final answer */
         get: operations["getRunsByPubByCite"];
         put?: never;
         post?: never;
@@ -244,7 +244,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the endpoints, as text */
+        /** Lists the endpoints as text */
         get: operations["getV1"];
         put?: never;
         post?: never;
@@ -262,8 +262,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what the operator should look at, the last first: each thing once
-         * @description They are kept for 90 days. What is the whole server's is the tenant default's. Scope: read.
+         * Lists what needs the operator's attention, most recent first, each thing once
+         * @description Alerts are kept for 90 days. Those about the whole server belong to the tenant default. Scope: read.
          */
         get: operations["getAlerts"];
         put?: never;
@@ -284,7 +284,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Notes that somebody has seen an alert, or that nobody has
+         * Marks an alert as seen or unseen
          * @description Scope: write.
          */
         post: operations["postAlertsById"];
@@ -302,7 +302,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists answers, the last stored first
+         * Lists answers, most recently stored first
          * @description Scope: read.
          */
         get: operations["getAnswers"];
@@ -322,15 +322,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns an answer, as soon as its client saw its end
-         * @description Its sources are numbered from 1. The member call says how it came to be: step is null until the answer is stored, after are the steps it builds on, null for the one before. A citation's verification is the worst that came of checking it. Scope: read.
+         * Returns an answer, available as soon as its client has received the end
+         * @description Sources are numbered from 1. The member call describes how the answer was produced: step is null until the answer is stored; after lists the steps it builds on, null meaning the previous one. A citation's verification is its worst check result. Scope: read.
          */
         get: operations["getAnswersById"];
         put?: never;
         post?: never;
         /**
-         * Deletes an answer, and what was derived from it
-         * @description Its sources keep their numbers in its conversation. A captured answer that cannot be stored now, because the store is away, is a 503: try again. Scope: write.
+         * Deletes an answer and everything derived from it
+         * @description Its sources keep their numbers in its conversation. Returns 503 for a captured answer that is not stored yet because the store is unavailable; retry later. Scope: write.
          */
         delete: operations["deleteAnswersById"];
         options?: never;
@@ -346,8 +346,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns where the latest revision of an answer's published manifest is
-         * @description The state is pending until it is built, and the hash of its body null. The salt, in hexadecimal, is what hashes of private inputs and outputs are made with, for auditors: callers with the scope admin or publish get it. Scope: read.
+         * Returns the location of the latest revision of an answer's published manifest
+         * @description Until the manifest is built, its state is pending and the hash of its body null. The hexadecimal salt, which auditors need to recompute the hashes of private inputs and outputs, is returned only to callers with the scope admin or publish. Scope: read.
          */
         get: operations["getAnswersByIdManifest"];
         put?: never;
@@ -366,8 +366,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what administrators did, the last first
-         * @description Each entry has the hash of the one before. Scope: admin.
+         * Lists the actions of administrators, most recent first
+         * @description Each entry has the hash of the previous one. Scope: admin.
          */
         get: operations["getAudit"];
         put?: never;
@@ -388,7 +388,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Asks a provider, and sends its answer with citations as it arrives: as server-sent events, or with stream=no as one answer document
+         * Asks a provider and streams its answer with citations as server-sent events, or returns one answer document with stream=no
          * @description Requests of the AI SDK's useChat are accepted too. Scope: proxy.
          */
         post: operations["postChat"];
@@ -406,14 +406,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sends an answer that is arriving: what has arrived so far, and what follows
+         * Streams an unfinished answer: what has arrived so far, and the rest as it arrives
          * @description 204 if there is none. Scope: read.
          */
         get: operations["getChatByIdStream"];
         put?: never;
         post?: never;
         /**
-         * Ends an answer that is arriving
+         * Stops an unfinished answer
          * @description Scope: proxy.
          */
         delete: operations["deleteChatByIdStream"];
@@ -451,7 +451,7 @@ export interface paths {
         };
         /**
          * Returns the latest messages of a conversation, oldest first, with citations numbered as they were shown
-         * @description What clients repeat with every call is there once. The numbers never change; numbering has them by the keys of sources, also of deleted answers. With as=ui they are a list of the AI SDK's UI messages with UTF-16 offsets, questions that are still being answered at its end, and a Link header leads to older ones. Scope: read.
+         * @description Messages that clients repeat with every call appear once. Numbers never change; numbering maps source keys to them, including sources of deleted answers. With as=ui the response is an array of the AI SDK's UI messages with UTF-16 offsets, ending with the questions still being answered; a Link header leads to older messages. Scope: read.
          */
         get: operations["getConversationsById"];
         put?: never;
@@ -470,8 +470,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns the octets of a source as they were read, by the hash of a version
-         * @description They are application/octet-stream whatever they were sent as, so that a stranger's page is never shown as ibid's; as=warc is a compressed WARC 1.1 file with the response's header and where it came from. 404 if the tenant never read it, or it is not kept any more. Scope: read.
+         * Returns the bytes of a source as they were fetched, by the hash of a version
+         * @description They are served as application/octet-stream whatever their original type, so that a browser never renders a third party's page under ibid's origin. as=warc returns a compressed WARC 1.1 file with the response's headers and origin. 404 if the tenant never fetched it or it is no longer kept. Scope: read.
          */
         get: operations["getCopiesByHash"];
         put?: never;
@@ -493,7 +493,7 @@ export interface paths {
         put?: never;
         /**
          * Decodes a provider's response
-         * @description The body is the response as it came, whatever its Content-Type, or a form with the parts response, request and documents: a JSON array of strings, flat objects, or objects of id and data. Nothing is stored, and answer_id is null. A response that breaks off is a 200 with complete false; a provider's error is a 200 with error, or a 422 where as cannot show it. It may be compressed; unpacked, it has the same limit. It may take two minutes. Scope: read.
+         * @description The body is the response exactly as received, whatever its Content-Type, or a form with the parts response, request and documents (a JSON array of strings, flat objects, or objects with id and data). Nothing is stored, and answer_id is null. A truncated response returns 200 with complete false. A provider's error returns 200 with error, or 422 if the form in as cannot represent it. The body may be compressed; the size limit also applies after decompression. Decoding may take up to two minutes. Scope: read.
          */
         post: operations["postDecode"];
         delete?: never;
@@ -510,14 +510,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists feedback, the last first, and counts all of it
-         * @description As csv and jsonl it is all of it from cursor on, one row for each source, with source_title, retriever_score (how well it fits, as the step's search or the provider said), score_origin (which of them) and rank, its place in the results. Step and source of a verdict are then the step of the answer and the key of a source of the citation. Unknown is empty or null; texts that a spreadsheet would take for a formula get an apostrophe. Nothing is looked up in runs over 8 MiB. Scope: read.
+         * Lists feedback, most recent first, with counts over all of it
+         * @description csv and jsonl return everything from cursor on, one row per source, adding source_title, retriever_score (the relevance reported by the step's search or the provider), score_origin (which of the two) and rank, its place in the results. A verdict's row has the answer's step and the key of a source of the citation. Unknown values are empty or null; texts that a spreadsheet would run as a formula get an apostrophe. Runs over 8 MiB are not searched. Scope: read.
          */
         get: operations["getFeedback"];
         put?: never;
         /**
-         * Stores what a person says of a citation, an answer, or a source of a run: a verdict with an answer_id, or a relevance with a run and a source
-         * @description A run that is not the answer's is a 400. Of several, a person's last word counts. Feedback goes with its answer or run. Scope: write.
+         * Stores a person's feedback on a citation, an answer, or a source of a run: a verdict with an answer_id, or a relevance with a run and a source
+         * @description If answer_id and run are both given, the run must be the answer's. A person's latest feedback on a subject counts. Feedback is deleted with its answer or run. Scope: write.
          */
         post: operations["postFeedback"];
         delete?: never;
@@ -534,8 +534,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what failed when something was verified or a source was read again, the last first
-         * @description Each is there once and for good: incident_id is a record's hash, prev that of the one before. An empty string is not known. Scope: read.
+         * Lists failed verifications and failed rereads of sources, most recent first
+         * @description Each is recorded once and never changed: incident_id is the hash of the record, prev that of the previous one. An empty string means unknown. Scope: read.
          */
         get: operations["getIncidents"];
         put?: never;
@@ -573,8 +573,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Writes documents, and sources of stored answers, as the XML that providers recommend for passages in a prompt, escaped
-         * @description There is a result for each with file_id, filename and url, and a content for each passage. Where several have one file_id, the first keeps it and the others have -2 and so on behind it. A source that is asked for twice is there once. Of a source it is what the latest answer has of it; up to 100, and one that is not there is a 404. Scope: read.
+         * Formats documents, and sources of stored answers, as the XML that providers recommend for passages in a prompt, escaped
+         * @description Each becomes a result with file_id, filename and url, and one content for each passage. If several share a file_id, the first keeps it and the others get the suffix -2, -3 and so on. A source requested twice appears once, as the latest answer has it. At most 100 sources; an unknown one is a 404. Scope: read.
          */
         post: operations["postPrompt"];
         delete?: never;
@@ -591,14 +591,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists runs, the one with the latest call or record first
-         * @description A question is cut at 1 KiB. Scope: read.
+         * Lists runs, the one with the latest call or recording first
+         * @description Questions are truncated to 1 KiB. Scope: read.
          */
         get: operations["getRuns"];
         put?: never;
         /**
-         * Records a run: what is known at its beginning, or all of it
-         * @description Without run_id it gets one. A known run takes up the members given and keeps the others; the strategy of captured calls goes before the one said here. A member of the wrong type counts as not there: an issue says so, and invalid_members shows it. A body that is no run, and a step number 0, are a 400. It is a 201 if the run or a step is new. Scope: write.
+         * Records a run: as much as is known when it begins, or all of it
+         * @description A run without run_id gets a new one. On a known run, the members given replace the stored ones and the others are kept; a strategy set by captured calls takes precedence. A member of the wrong type is treated as absent, reported as an issue and kept in invalid_members. A body that is not a run, or a step number 0, is a 400. Returns 201 if the run or a step is new. Scope: write.
          */
         post: operations["postRuns"];
         delete?: never;
@@ -615,8 +615,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns a run with its latest steps, by number: each one's answer, or what was recorded of it
-         * @description Several calls of one step have one element each, and so has what was recorded of it. A step whose answer was deleted is gone; after of others still names it. Scope: read.
+         * Returns a run with its latest steps, ordered by number: each step's answer, or its recording
+         * @description A step with several calls has one element for each, and one for its recording. A step whose answer was deleted is omitted, though after of other steps may still name it. Scope: read.
          */
         get: operations["getRunsById"];
         put?: never;
@@ -635,7 +635,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Streams what happens to a run, as server-sent events: docs/events.md describes them
+         * Streams the events of a run as server-sent events, described in docs/events.md
          * @description Scope: read.
          */
         get: operations["getRunsByIdEvents"];
@@ -657,8 +657,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Records that a run has ended, and its final answer: a text as final_answer, or the answer_id of a captured one, or neither
-         * @description Any other member of a run may be there; finished_at defaults to what was said before, else now. It may be said again, with another answer too; the same final_answer keeps the citations of a recorded answer. Scope: write.
+         * Records that a run has ended, and its final answer: a text as final_answer, the answer_id of a captured one, or neither
+         * @description Any other member of a run is accepted too; finished_at defaults to the recorded value, else now. May be called again, even with another answer; repeating the same final_answer keeps the citations of a recorded answer. Scope: write.
          */
         post: operations["postRunsByIdFinish"];
         delete?: never;
@@ -675,7 +675,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns where the published manifest of a run's final answer is
+         * Returns the location of the published manifest of a run's final answer
          * @description It is pending until the run has ended. Scope: read.
          */
         get: operations["getRunsByIdManifest"];
@@ -697,8 +697,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Records a step of a run, or an array of them
-         * @description They may come in any order, before their run and after its end, and again. A step is known by its id, else its number; other content replaces it as a whole. With neither it gets the next number, which yields to a later step that claims it; one with only an id is numbered on reading, by its time. A number taken by another step, or a step twice with different content, is a 409. A step with the number of a captured call is one step with it, and what was recorded goes first. Scope: write.
+         * Records a step of a run, or an array of steps
+         * @description Steps may arrive in any order, before their run and after its end, and more than once. A step is identified by its id, else by its number; different content replaces it as a whole. A step with neither gets the next number, which it gives up to a later step that claims it; a step with only an id is numbered by its time when the run is read. Using another step's number, or sending a step twice with different content, is a 409. A recorded step with the number of a captured call is merged with it, and the recording takes precedence. Scope: write.
          */
         post: operations["postRunsByIdSteps"];
         delete?: never;
@@ -715,8 +715,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns what a run rested on, and which passages and steps each sentence of its answer rests on
-         * @description The final answer is the recorded one, with its citations if a call of the run said the same, else the last captured call's. as=prov and as=otlp are JSON of those formats, with whole passages unless excerpt is 0. Issues of the store are calls-left-out (over 10,000 captured calls or 64 MiB; the latest are there) and answer-missing (the final answer was deleted). Four are made at a time; others wait up to 20 seconds, then a 503. One may take two minutes. Scope: read.
+         * Returns the sources a run rests on, and the passages and steps behind each sentence of its answer
+         * @description The final answer is the recorded one, with citations if a call of the run gave the same text, else the last captured call's. as=prov and as=otlp return JSON in those formats, with whole passages unless excerpt is 0. The issue calls-left-out means that the run has over 10,000 captured calls or 64 MiB and only the latest are included; answer-missing, that its final answer was deleted. Four summaries are computed at a time; other requests wait up to 20 seconds, then get a 503. A summary may take up to two minutes. Scope: read.
          */
         get: operations["getRunsByIdSummary"];
         put?: never;
@@ -735,8 +735,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the answers that have a source, the last stored first
-         * @description One of url and id is needed; with both, either suffices. Where an answer found the source and did not cite it, citations is empty. Scope: read.
+         * Lists the answers that have a source, most recently stored first
+         * @description Requires url or id; with both, either may match. If an answer found the source but did not cite it, citations is empty. Scope: read.
          */
         get: operations["getSources"];
         put?: never;
@@ -755,8 +755,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the versions of a source that were read, the latest first
-         * @description There is a new one for each change of octets, media type, status or final address. Of a kept one there is a copy. Scope: read.
+         * Lists the versions of a source that were fetched, latest first
+         * @description A change of bytes, media type, status or final URL makes a new version. A kept version has a copy. Scope: read.
          */
         get: operations["getSourcesVersions"];
         put?: never;
@@ -777,8 +777,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes a token that opens the events of one run for five minutes, for the URL of an EventSource
-         * @description An open stream outlives it, until the access token it was made with is revoked. Nodes with the same IBID_STREAM_KEY, or else IBID_BOOTSTRAP_TOKEN, accept each other's; otherwise only the node that made it. Scope: read.
+         * Creates a token that opens the events of one run for five minutes, for use in an EventSource URL
+         * @description An open stream outlives it, until the access token that created it is revoked. Nodes with the same IBID_STREAM_KEY, or else IBID_BOOTSTRAP_TOKEN, accept each other's tokens; otherwise only the node that created one does. Scope: read.
          */
         post: operations["postStreamToken"];
         delete?: never;
@@ -795,14 +795,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists tokens, the oldest first, revoked ones too
+         * Lists tokens, oldest first, including revoked ones
          * @description Scope: admin.
          */
         get: operations["getTokens"];
         put?: never;
         /**
-         * Makes a token
-         * @description Its secret is shown this once; only its hash is kept. The tenant defaults to the caller's own; with publish, what comes by the token is published unless told otherwise. Scope: admin.
+         * Creates a token
+         * @description The secret is shown only once; only its hash is stored. tenant defaults to the caller's own. With publish, answers captured with the token are published unless the call says otherwise. Scope: admin.
          */
         post: operations["postTokens"];
         delete?: never;
@@ -842,7 +842,7 @@ export interface paths {
         put?: never;
         /**
          * Records the spans of agents' runs, by OTLP/HTTP
-         * @description A trace is a run whose id is the trace id, or the attribute ibid.run; spans that belong to no run are accepted and not kept. partial_success counts spans that cannot be stored. Errors are a google.rpc.Status in the encoding of the request; of the statuses that exporters retry, only 503 is sent. Scope: write.
+         * @description A trace is a run, identified by the attribute ibid.run or else the trace id; spans that belong to no run are accepted and dropped. partial_success counts spans that cannot be stored. Errors are a google.rpc.Status in the encoding of the request; of the statuses that exporters retry, only 503 is used. Scope: write.
          */
         post: operations["postTraces"];
         delete?: never;
@@ -861,8 +861,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Verifies where an answer says it comes from: its manifests, their signatures, and each source as it is now
-         * @description The body is an object with one of url, manifest, bundle, document and response, or one of these things itself; then the query parameters say the rest. A report is a 200, whatever it says; 422: the body is none of these. After 60 seconds it is a 503, and what was found is remembered for the next with a max_age. Four are made at a time; one more is a 429. Failures become incidents of the tenant, the first 1,000 of a report. Scope: verify.
+         * Verifies an answer's declared sources: its manifests, their signatures, and the current state of each source
+         * @description The body is an object with one of url, manifest, bundle, document and response, or one of these things itself, with the options as query parameters. Any report is a 200; a body that is none of these is a 422. After 60 seconds the response is a 503; results found so far are reused by the next request with a max_age. A tenant can run four verifications at a time; one more is a 429. Failures become incidents of the tenant, the first 1,000 of a report. Scope: verify.
          */
         post: operations["postVerify"];
         delete?: never;
@@ -881,8 +881,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Calls a provider, whose name comes before its own path
-         * @description Request, response and errors are the provider's; the headers Ibid-Answer and Ibid-Run say what the answer is kept as. Other methods pass too. Scope: proxy.
+         * Calls a provider; its own path follows the upstream's name
+         * @description Request, response and errors are the provider's. The response headers Ibid-Answer and Ibid-Run identify the stored answer. Other methods are passed through as well. Scope: proxy.
          */
         post: operations["postByUpstreamByPath"];
         delete?: never;
@@ -924,7 +924,7 @@ export interface components {
          * @enum {string}
          */
         AlertKind: "doubtful" | "key-revoked" | "quota" | "source-changed" | "store-away" | "uncited";
-        /** @description Says whether an alert was seen. */
+        /** @description The body that marks an alert as seen or unseen. */
         AlertRequest: {
             seen: boolean;
         };
@@ -947,7 +947,7 @@ export interface components {
          * @enum {string}
          */
         Anchor: "exact" | "moved" | "none" | "unit-fixed" | "unverified";
-        /** @description A stored answer as JSON: its document, and how it came to be. */
+        /** @description A stored answer as JSON: its document, and the call that produced it. */
         Answer: {
             /** @description reasoning and calls of tools, in their order */
             activities?: components["schemas"]["DocumentActivity"][];
@@ -1023,7 +1023,7 @@ export interface components {
         };
         /** @description A call as JSON. */
         Call: {
-            /** @description null: not said */
+            /** @description null if unknown */
             after: number[] | null;
             agent: string | null;
             conversation: string | null;
@@ -1035,12 +1035,12 @@ export interface components {
             /** Format: date-time */
             started_at: string;
             status: number;
-            /** @description null: it is not stored yet */
+            /** @description null until it is stored */
             step: number | null;
             tool: string | null;
             upstream: string;
         };
-        /** @description A question as it is sent: by ibid's own clients, or as additional data of useChat. */
+        /** @description A question as it is sent: by ibid's own clients, or as what useChat is told to send besides. */
         ChatRequest: {
             agent?: string;
             citations?: string;
@@ -1052,44 +1052,44 @@ export interface components {
             run?: string;
             tools?: unknown[];
         };
-        /** @description Counts claims by finding. */
+        /** @description Counts claims by what was found about them. */
         ClaimCounts: {
             doubtful: number;
-            /** @description those of NotChecked whose quotes none of their sources has */
+            /** @description of NotChecked, those of which no source says what is quoted from it */
             failed: number;
             not_checked: number;
             supported: number;
-            /** @description those of NotChecked that were compared */
+            /** @description of NotChecked, those that were compared */
             unsure: number;
         };
         /**
-         * @description The result of comparing a claim with its excerpts.
+         * @description What was found out about a claim.
          * @enum {string}
          */
         ClaimFinding: "doubtful" | "not-checked" | "supported";
         /** @description What was found about one claim. */
         ClaimReport: {
-            /** @description the checker's name */
+            /** @description the checker that said it */
             by: string;
             claim_id: string;
             counts: components["schemas"]["VerifyCounts"];
             detail: string;
             differs?: components["schemas"]["Difference"][];
-            /** @description Finding is the result of comparing the claim with its excerpts; Reason tells why it was not checked, and is empty otherwise. */
+            /** @description Finding is what was found out about the claim; Reason says why it was not checked, and is empty otherwise. */
             finding: components["schemas"]["ClaimFinding"];
-            /** @description the checker's verdict; empty if no checker was used */
+            /** @description what the checker said; empty: none was asked */
             label?: components["schemas"]["Label"];
-            /** @description URL of its manifest */
+            /** @description URL of the manifest that has it */
             manifest: string;
             /** @description unsure, no-excerpt, cut, unread, no-source, failed, error */
             reason?: string;
-            /** @description the checker's probability in [0, 1] that the claim is supported */
+            /** @description likewise: the probability in [0, 1] that the claim is supported */
             score?: number;
             sources: components["schemas"]["SourceReport"][];
             /** @description of the claim's support: supported-verbatim, … */
             status: components["schemas"]["Status"];
             text: string;
-            /** @description WrongSource is an excerpt of another claim that supports this one, as its own do not; nil if there is none. */
+            /** @description WrongSource is what another claim quotes, and says what this one's own excerpts do not; nil: nothing does. */
             wrong_source?: components["schemas"]["Excerpted"];
         };
         /** @description A possible conflict between two passages of the run: see support.Conflict. */
@@ -1114,7 +1114,7 @@ export interface components {
         Conversation: {
             id: string;
             messages: components["schemas"]["ConversationMessage"][];
-            /** @description of the page with the messages before these */
+            /** @description of the page with earlier messages */
             next_cursor: string | null;
             numbering: {
                 [key: string]: number;
@@ -1122,7 +1122,7 @@ export interface components {
         };
         /** @description A conversation in a list. */
         ConversationItem: {
-            /** @description how many */
+            /** @description number of answers */
             answers: number;
             id: string;
             /** Format: date-time */
@@ -1130,14 +1130,14 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
-        /** @description One message: either what was asked, with its text, or an answer. */
+        /** @description One message: an answer, or another message with its text. */
         ConversationMessage: {
             answer?: components["schemas"]["Answer"];
             answer_id?: string;
             role: string;
             text?: string;
         };
-        /** @description Adds feedback up. */
+        /** @description Counts feedback. */
         Counts: {
             mean_relevance: number | null;
             ratings: number;
@@ -1150,11 +1150,11 @@ export interface components {
          * @enum {string}
          */
         Covers: "block" | "claim" | "link" | "point";
-        /** @description A detail in which a claim contradicts its excerpt. */
+        /** @description What a claim says otherwise than its excerpt. */
         Difference: {
-            /** @description the claim's words */
+            /** @description the words of the claim */
             claim: string;
-            /** @description the excerpt's words in their place */
+            /** @description what the excerpt has in their place */
             excerpt: string;
             kind: components["schemas"]["ConflictKind"];
             /** @description of the excerpt */
@@ -1442,7 +1442,7 @@ export interface components {
             text: string;
         };
         /**
-         * @description Tells which side of a comparison has a piece.
+         * @description Says which side of a comparison has a piece.
          * @enum {string}
          */
         EditKind: "quote" | "same" | "text";
@@ -1451,7 +1451,7 @@ export interface components {
             excerpt: string;
             url: string;
         };
-        /** @description What a manifest records of a source. Members are empty if not recorded. */
+        /** @description What a manifest says of a source; empty members are not said. */
         Expected: {
             excerpt_hash: string;
             hash: string;
@@ -1488,29 +1488,29 @@ export interface components {
             feedback: components["schemas"]["Feedback"][];
             next_cursor: string | null;
         };
-        /** @description What a person says. */
+        /** @description A request to store feedback. */
         FeedbackRequest: {
             answer_id?: string;
-            /** @description any name, as the page or the app knows the person. */
+            /** @description any name by which the page or the app identifies the person. */
             by?: string;
-            /** @description its id in the answer's document; without it the verdict is on the answer as a whole. */
+            /** @description the citation's id in the answer document; without it, the verdict applies to the whole answer. */
             citation?: string;
             /** @description up to 8 KiB of text. */
             note?: string;
-            /** @description how relevant the source was. */
+            /** @description how relevant the source is. */
             relevance?: number;
             run?: string;
             /** @description the source's document_id or key. */
             source?: string;
-            /** @description the number of a step of the run; without it the run as a whole is meant. */
+            /** @description the number of a step of the run; without it, the feedback applies to the whole run. */
             step?: number;
             /**
-             * @description wrong-source where another source says it, and not-said where the source does not say this.
+             * @description wrong-source means that another source says it, not-said that the source does not say this.
              * @enum {string}
              */
             verdict?: "right" | "wrong-source" | "not-said" | "other";
         };
-        /** @description The result of one check, good or bad. */
+        /** @description One thing that was found, good or bad. */
         Finding: {
             /** @description the claim's id */
             claim?: string;
@@ -1525,10 +1525,10 @@ export interface components {
             /** @description the source's URL */
             source?: string;
         };
-        /** @description Are the two results of a report. They are independent of each other. */
+        /** @description Are the two findings of a report, side by side: neither changes the other. */
         Findings: {
             claims: components["schemas"]["ClaimCounts"];
-            /** @description same as Report.State */
+            /** @description as Report.State */
             sources: components["schemas"]["State"];
         };
         /**
@@ -1536,11 +1536,11 @@ export interface components {
          * @enum {string}
          */
         Finish: "error" | "filter" | "length" | "refusal" | "stop" | "tool";
-        /** @description The record of one failure, or of one doubtful claim (claim-doubtful): there is one for each manifest, claim, source and status. */
+        /** @description The record of one thing that failed, or of a doubtful claim (claim-doubtful): one for each manifest, claim, source and status. */
         Incident: {
-            /** @description of the bundle's JSON, hexadecimal; empty if there is none */
+            /** @description of the bundle's JSON, hexadecimal; empty: there is none */
             bundle_sha256: string;
-            /** @description empty if it is about the manifest or the response */
+            /** @description empty: it is about the manifest or the response */
             claim_id: string;
             detail: string;
             expected: components["schemas"]["Expected"];
@@ -1552,7 +1552,7 @@ export interface components {
             observed: components["schemas"]["IncidentObserved"];
             /** Format: date-time */
             observed_at: string;
-            /** @description ID of the previous record; empty for the first */
+            /** @description ID of the record before; empty: this is the first */
             prev: string;
             response_url: string;
             source_url: string;
@@ -1560,7 +1560,7 @@ export interface components {
             verifier: string;
             verifier_version: string;
         };
-        /** @description What was found instead of what was expected. Members are empty if unknown. */
+        /** @description What was found in place of what was expected. Empty members were not found out. */
         IncidentObserved: {
             edits: number;
             /** Format: date-time */
@@ -1591,11 +1591,11 @@ export interface components {
          * @enum {string}
          */
         Label: "contradicted" | "partial" | "supported" | "unsupported" | "unverified";
-        /** @description Compares the promised level with the observed one. */
+        /** @description Compares what a publisher promises with what was seen. */
         Levels: {
-            /** @description 0 if nothing was announced */
+            /** @description 0: nothing was announced */
             observed: number;
-            /** @description 0 if none */
+            /** @description 0: nothing */
             promised: number;
             /** @description what is missing for the next level */
             why: string[];
@@ -1610,7 +1610,7 @@ export interface components {
             /** @description the checker */
             by: string | null;
             chunk_index: number | null;
-            /** @description the values of the passage, where the sentence has others */
+            /** @description the differing values of the passage */
             differs?: string;
             document_id: string;
             document_title: string | null;
@@ -1658,55 +1658,55 @@ export interface components {
             /** @description first and last page, where there are several */
             pages?: number[];
         };
-        /** @description Says where the manifest of an answer or of a run is, as JSON. */
+        /** @description The location of the manifest of an answer or of a run, as JSON. */
         Manifest: {
             path: string;
-            /** @description of its private hashes, hexadecimal; null: it is not the caller's to know */
+            /** @description of its private hashes, hexadecimal; null if the caller may not see it */
             salt: string | null;
-            /** @description of its body, hexadecimal; null: it is not built yet */
+            /** @description of its body, hexadecimal; null until it is built */
             sha256: string | null;
             state: string;
             url: string;
         };
-        /** @description What was found about one manifest. Members are empty if unknown. */
+        /** @description What was found about one manifest. Empty members are not known. */
         ManifestReport: {
             agent_id: string;
             emitted_at: string;
-            /** @description where its publisher accepts incidents; empty if nowhere */
+            /** @description where its publisher takes incidents; empty: nowhere */
             incidents: string;
-            /** @description of the signature; empty if unsigned */
+            /** @description of the signature; empty: unsigned */
             key_id: string;
-            /** @description of this manifest */
+            /** @description its own */
             level: components["schemas"]["Levels"];
-            /** @description entries of the checkpoint that proves it */
+            /** @description of the checkpoint that proves it */
             log_size: number;
             /** @description its digest is in the publisher's log */
             logged: boolean;
             run_id: string;
             /** @description of its body, hexadecimal */
             sha256: string;
-            /** @description created parameter of the signature */
+            /** @description its created */
             signed_at: string;
-            /** @description Verified, and its host or key is in Verifier.Trust */
+            /** @description Verified, and its host or key is one that the verifier trusts */
             trusted: boolean;
             /** @description the entry of Verifier.Trust */
             trusted_by: string;
             url: string;
-            /** @description the signature is valid, and its key is good */
+            /** @description the signature holds, and its key is good */
             verified: boolean;
         };
-        /** @description The place of a quote in a text. Offsets are in code points of the text, half-open. */
+        /** @description Where a text has a quote. Offsets are code points of the text, half-open. */
         Match: {
-            /** @description number of occurrences, without overlaps */
+            /** @description how often the text has it, without overlaps */
             count: number;
-            /** @description Cut means that it begins inside a word or number, or ends inside a number, so that the quote may mean something else than the text: "5 percent" in "15 percent". */
+            /** @description Cut says that it begins inside a word or number, or ends inside a number: what is quoted may say something else than the text does, as "5 percent" of "15 percent" does. */
             cut?: boolean;
             end: number;
             how: components["schemas"]["MatchKind"];
             start: number;
         };
         /**
-         * @description How a text matches a quote.
+         * @description How a text has a quote.
          * @enum {string}
          */
         MatchKind: "elsewhere" | "exact" | "reformatted";
@@ -1715,7 +1715,7 @@ export interface components {
             role: string;
             text: string;
         };
-        /** @description The part of a text that is most similar to a quote. It explains why a quote was not found; it proves nothing. */
+        /** @description The stretch of a text that is most similar to a quote. It explains why a quote was not found; it proves nothing. */
         Near: {
             /** @description from the quote to the text */
             diff: components["schemas"]["Edit"][];
@@ -1724,7 +1724,7 @@ export interface components {
             end: number;
             /** @description code points of the text, half-open */
             start: number;
-            /** @description the text there */
+            /** @description what stands there */
             text: string;
         };
         /**
@@ -1737,25 +1737,25 @@ export interface components {
          * @enum {string}
          */
         PartKind: "answer" | "commentary" | "refusal";
-        /** @description An error of ibid's own, by RFC 9457. The end of type is a code for programs. */
+        /** @description An error of ibid itself (RFC 9457). The fragment of type is a code for programs. */
         Problem: {
-            /** @description What is wrong with this request, for people. */
+            /** @description The reason for the error, for people. */
             detail?: string;
-            /** @description What to do about it, for people. */
+            /** @description What to do, for people. */
             hint?: string;
             status: number;
             title: string;
             type: string;
         };
-        /** @description The block. */
+        /** @description The prompt block. */
         Prompt: {
             prompt: string;
         };
-        /** @description What a prompt's block is made of: documents, and behind them sources of stored answers. */
+        /** @description The input of a prompt block: documents, followed by sources of stored answers. */
         PromptRequestRequest: {
             /** @description an array, as for decoding */
             documents?: unknown;
-            /** @description keys, global ids or addresses, as GET /v1/sources knows them */
+            /** @description keys, global ids or URLs, as in GET /v1/sources */
             sources?: string[];
         };
         /** @description An error with which a provider answered. */
@@ -1768,20 +1768,20 @@ export interface components {
             code?: string;
             message?: string;
         };
-        /** @description The answer to the question whether a gateway is ready. */
+        /** @description The response of GET /readyz. */
         Readiness: {
             checks: {
                 [key: string]: string;
             };
-            /** @description ready, degraded, not ready */
+            /** @description ready, degraded or not ready */
             status: string;
         };
-        /** @description Says what was recorded. */
+        /** @description The result of a recording. */
         Recorded: {
-            /** @description there was nothing of the run before */
+            /** @description the run was new */
             created: boolean;
             id: string;
-            /** @description what was odd about the body */
+            /** @description found when the body was read */
             issues: components["schemas"]["Issue"][];
             steps: components["schemas"]["RecordedStep"][];
         };
@@ -1789,22 +1789,22 @@ export interface components {
             created: boolean;
             id: string | null;
             replaced: boolean;
-            /** @description null: it gets one when the run is read */
+            /** @description null if it is numbered when the run is read */
             step_number: number | null;
         };
-        /** @description The result of a verification. It is plain data; its JSON is documented in docs/verify.md. */
+        /** @description What a verification found. It is plain data; its JSON is documented in docs/verify.md. */
         Report: {
             /** Format: date-time */
             checked_at: string;
             /** @description of all manifests */
             claims: components["schemas"]["ClaimReport"][];
-            /** @description why there is nothing to report on, as a file that cannot be read; set by the caller that collects reports */
+            /** @description why there is nothing to report on: set by who collects reports, as for a file that cannot be read */
             error?: string;
             failure: components["schemas"]["Finding"][];
             findings: components["schemas"]["Findings"];
-            /** @description also warnings, and what could not be checked: see Counts */
+            /** @description also warnings, and what could not be looked at: see Counts */
             info: components["schemas"]["Finding"][];
-            /** @description the URL or the name of what was verified; empty if it has none */
+            /** @description the URL or the name of what was verified; empty: it has none */
             input: string;
             kind: components["schemas"]["Kind"];
             /** @description the lowest of the manifests' */
@@ -1813,13 +1813,13 @@ export interface components {
             manifests: components["schemas"]["ManifestReport"][];
             /** @description nothing was fetched */
             offline: boolean;
-            /** @description where the response came from; empty if unknown or none */
+            /** @description where the response came from; empty: not known, or there was none */
             response_url: string;
-            /** @description announced without a manifest (Level 1): whether they can be read, no more */
+            /** @description announced without a manifest (Level 1): only whether they can be read */
             sources: components["schemas"]["SourceReport"][];
             /** @description of the sources, their manifests and signatures */
             state: components["schemas"]["State"];
-            /** @description Success, Info and Failure are all findings about the response and its manifests, in the order in which they were made. Findings about single sources are in Claims; failures among them are also in Failure. */
+            /** @description Success, Info and Failure are all that was found about the response and its manifests, in the order in which it was looked at. What was found about single sources stands in Claims, and what failed there stands in Failure, too. */
             success: components["schemas"]["Finding"][];
             /** @description of sources that are agents' answers themselves */
             upstream: components["schemas"]["Report"][];
@@ -1836,19 +1836,19 @@ export interface components {
             answers: number;
             /**
              * Format: date-time
-             * @description when the last thing of it that is known ended
+             * @description when its last known call or step ended
              */
             ended_at: string | null;
             final_answer: string | null;
             /**
              * Format: date-time
-             * @description when the agent said that it ended
+             * @description when the agent reported its end
              */
             finished_at: string | null;
             id: string;
-            /** @description of the page with the steps before these */
+            /** @description of the page with earlier steps */
             next_cursor: string | null;
-            /** @description in a list its beginning */
+            /** @description in a list, its beginning */
             original_question: string | null;
             parent_run_id: string | null;
             /** @description how many */
@@ -1865,16 +1865,16 @@ export interface components {
             answers: number;
             /**
              * Format: date-time
-             * @description when the last thing of it that is known ended
+             * @description when its last known call or step ended
              */
             ended_at: string | null;
             /**
              * Format: date-time
-             * @description when the agent said that it ended
+             * @description when the agent reported its end
              */
             finished_at: string | null;
             id: string;
-            /** @description in a list its beginning */
+            /** @description in a list, its beginning */
             original_question: string | null;
             /** @description how many */
             recorded_steps: number;
@@ -1892,14 +1892,14 @@ export interface components {
             document_id: string;
             document_title: string | null;
             excerpt: string | null;
-            /** @description that were of the wrong type, as they came */
+            /** @description members of the wrong type, as received */
             invalid_members?: {
                 [key: string]: unknown;
             };
-            /** @description the same for the same document in any run */
+            /** @description the same for a document in any run */
             key?: string;
             locator?: components["schemas"]["Locator"];
-            /** @description by which steps named it besides */
+            /** @description its other ids in steps */
             other_ids?: string[];
             overlap?: number;
             passages?: components["schemas"]["SummaryPassage"][];
@@ -1913,7 +1913,7 @@ export interface components {
                 }[];
                 score: number | null;
             };
-            /** @description how well it fits the step; null: nobody said */
+            /** @description relevance to the step; null if not given */
             relevance_score: number | null;
             retrieval_rank: number | null;
             /** @description a search of the step returned it */
@@ -1924,7 +1924,7 @@ export interface components {
             usage?: number;
             /** @description the step worked with it */
             used: boolean;
-            /** @description what came of looking for the passage in its document; not there: it was not looked for */
+            /** @description the result of looking for the passage in its document; absent if it was not checked */
             verification?: components["schemas"]["Verification"];
             version?: string;
         };
@@ -1938,7 +1938,7 @@ export interface components {
          * @enum {string}
          */
         SkipReason: "boilerplate" | "cited" | "code" | "heading" | "limit" | "part" | "question" | "short";
-        /** @description Says that an answer has a source, as JSON. */
+        /** @description One use of a source by an answer as JSON. */
         Source: {
             answer_id: string;
             citations: components["schemas"]["SourceCitation"][];
@@ -1961,14 +1961,14 @@ export interface components {
         SourceKind: "document" | "file" | "image" | "map" | "tool" | "web";
         /** @description What was found about one source of one claim. */
         SourceReport: {
-            /** @description Result is from an earlier job */
+            /** @description Result is an earlier one */
             cached: boolean;
             /**
              * Format: date-time
              * @description when Result was found
              */
             checked_at: string;
-            /** @description the manifest's quote; empty if it has none */
+            /** @description what the manifest quotes; empty: nothing */
             excerpt: string;
             expected: components["schemas"]["Expected"];
             result: components["schemas"]["SourceResult"];
@@ -1985,15 +1985,15 @@ export interface components {
             document_id?: string;
             document_title?: string;
             excerpt?: string;
-            /** @description that were of the wrong type, as they came */
+            /** @description members of the wrong type, as received */
             invalid_members?: {
                 [key: string]: unknown;
             };
-            /** @description the same for the same document in any run */
+            /** @description the same for a document in any run */
             key?: string;
             locator?: components["schemas"]["LocatorRequest"];
             overlap?: number;
-            /** @description how well it fits the step; null: nobody said */
+            /** @description relevance to the step; null if not given */
             relevance_score?: number;
             retrieval_rank?: number;
             /** @description a search of the step returned it */
@@ -2003,53 +2003,53 @@ export interface components {
             usage?: number;
             /** @description the step worked with it */
             used?: boolean;
-            /** @description what came of looking for the passage in its document; not there: it was not looked for */
+            /** @description the result of looking for the passage in its document; absent if it was not checked */
             verification?: components["schemas"]["VerificationRequest"];
             version?: string;
         };
-        /** @description The result of checking one source of one claim. It is plain data. */
+        /** @description What was found about one source of one claim. It is plain data. */
         SourceResult: {
             /**
              * Format: date-time
-             * @description when the source was read; zero if it was not
+             * @description when the source was read; zero: it was not
              */
             checked_at?: string;
             counts: components["schemas"]["VerifyCounts"];
-            /** @description the source's own words, if it passed: evidence for the claim */
+            /** @description what the source says, if it passed: evidence for the claim */
             excerpt?: string;
             final_url?: string;
             /** @description of the octets now */
             hash?: string;
             http_status?: number;
-            /** @description where the excerpt is now; nil if it was not found, or none was recorded */
+            /** @description where the excerpt stands now; nil: nowhere, or none was recorded */
             match?: components["schemas"]["Match"];
-            /** @description the most similar text found instead */
+            /** @description what stands there instead */
             near?: components["schemas"]["Near"];
-            /** @description a sentence for people */
+            /** @description a sentence for a person */
             note?: string;
-            /** @description why the source was not read: dns, connect, tls, timeout, 5xx, 429 …; for an archived copy, the source's status */
+            /** @description of what was not read: dns, connect, tls, timeout, 5xx, 429 …; of an archive's copy: why the source was not read */
             reason?: string;
             /** @description FinalURL belongs to another domain than the one recorded */
             redirected?: boolean;
             status: components["schemas"]["Status"];
             /** @description of the text now */
             text_hash?: string;
-            /** @description the unit of the recorded offset, as found out if the manifest does not give it */
+            /** @description what the recorded offset turned out to count in, where the manifest does not say */
             unit?: components["schemas"]["VerifyUnit"];
         };
         /**
-         * @description The overall result of a report.
+         * @description What a whole report comes to.
          * @enum {string}
          */
         State: "invalid" | "pending" | "trusted" | "unverifiable" | "valid";
         /**
-         * @description The result of a check, in a word. The words of the attribution specification, §13, are in its order, in which the first that applies is reported. A new status needs a constant here, an entry in statusesByCount unless it is a failure, and a row in docs/attribution-v1.md and docs/verify.md.
+         * @description One word for what was found. The words of the attribution specification, §13, are in its order, in which the first that applies is said. A new status is a constant here, a word in counted unless it is a failure, and a row in docs/attribution-v1.md and docs/verify.md.
          * @enum {string}
          */
         Status: "access-denied" | "algorithm-unsupported" | "authority-mismatch" | "authority-unchecked" | "authority-verified" | "blocked" | "chain-gap" | "chain-invalid" | "chain-valid" | "claim-doubtful" | "coverage-insufficient" | "excerpt-altered" | "excerpt-cut" | "excerpt-found" | "excerpt-mismatch" | "excerpt-missing" | "excerpt-reformatted" | "excerpt-too-short" | "expired" | "gone" | "hash-mismatch" | "header-malformed" | "header-missing" | "header-read" | "key-from-bundle" | "key-outside-validity" | "key-revoked" | "key-unavailable" | "key-unknown" | "level-met" | "level-not-met" | "log-changed" | "log-inconsistent" | "log-proof-invalid" | "log-unavailable" | "logged" | "manifest-blocked" | "manifest-inconsistent" | "manifest-malformed" | "manifest-mismatch" | "manifest-mutated" | "manifest-pending" | "manifest-read" | "manifest-too-large" | "manifest-unreachable" | "not-dereferenceable" | "not-logged" | "not-yet-valid" | "nothing-claimed" | "nothing-quoted" | "nothing-recorded" | "offset-wrong" | "output-bound" | "output-mismatch" | "output-unchecked" | "redirected" | "replayed" | "response-unreadable" | "robots-disallowed" | "signature-expired" | "signature-invalid" | "signature-valid" | "source-drifted-excerpt-intact" | "source-drifted-text-intact" | "source-read" | "support-suspect" | "support-unchecked" | "supported-lexical" | "supported-verbatim" | "too-large" | "unreachable" | "unsigned" | "unsupported-claim" | "unsupported-media" | "upstream-invalid" | "upstream-unverifiable" | "upstream-verified" | "verified" | "verified-from-archive" | "verified-hash-only" | "version-unsupported";
-        /** @description A step: the answer that it led to, or what was recorded of it. Several calls that named the same step have one element each, and so has what was recorded of it. */
+        /** @description A step: the answer that it produced, or its recording. A step with several calls has one element for each, and one for its recording. */
         Step: {
-            /** @description the steps that it builds on; null: the one before, or not said */
+            /** @description the steps that it builds on; null means the previous one, or unknown */
             after: number[] | null;
             answer: components["schemas"]["Answer"] | null;
             answer_id: string | null;
@@ -2069,9 +2069,9 @@ export interface components {
         };
         /** @description One thing that a run did. */
         StepRequest: {
-            /** @description the steps that it builds on; null: the one before */
+            /** @description the steps that it builds on; null means the previous one */
             after?: number[];
-            /** @description calls of models that were captured */
+            /** @description captured calls of models */
             answers?: components["schemas"]["StepAnswerRequest"][];
             confidence_score?: number;
             context_used?: string[];
@@ -2079,14 +2079,14 @@ export interface components {
             error?: string;
             /** @description in seconds */
             execution_time?: number;
-            /** @description which words of the final answer rest on it */
+            /** @description the words of the final answer that rest on it */
             fed?: components["schemas"]["FedSpanRequest"][];
             /** @description the program's own */
             id?: string;
             inputs?: unknown;
             inputs_digest?: string;
             intermediate_answer?: string;
-            /** @description that were of the wrong type, as they came */
+            /** @description members of the wrong type, as received */
             invalid_members?: {
                 [key: string]: unknown;
             };
@@ -2097,12 +2097,12 @@ export interface components {
             outputs_digest?: string;
             question?: string;
             reasoning_trace?: string;
-            /** @description what it retrieved, used and cited */
+            /** @description sources it retrieved, used and cited */
             source_attributions?: components["schemas"]["SourceRequest"][];
             /** Format: date-time */
             started_at?: string;
             step_number?: number;
-            /** @description what was called; null: the model itself */
+            /** @description the tool called; null means the model itself */
             tool?: string;
         };
         /** @description A request for a stream token. */
@@ -2118,7 +2118,7 @@ export interface components {
         };
         /** @description What a run rested on. As JSON it is the run with the members source_summary, display, sentences and uncited_share; docs/trail.md describes them. */
         Summary: {
-            /** @description who ran it */
+            /** @description the agent's name */
             agent: string | null;
             /** @description the final answer with its citations */
             answer?: components["schemas"]["Document"];
@@ -2141,17 +2141,17 @@ export interface components {
             final_answer: string | null;
             /** Format: date-time */
             finished_at: string | null;
-            /** @description that were of the wrong type, as they came */
+            /** @description members of the wrong type, as received */
             invalid_members?: {
                 [key: string]: unknown;
             };
-            /** @description what was odd about the run when it was read */
+            /** @description issues found when the run was read */
             issues: components["schemas"]["Issue"][];
             original_question: string | null;
             parent_run_id?: string;
             reasoning_steps: components["schemas"]["TrailStep"][];
             run_id: string | null;
-            /** @description null: not looked for */
+            /** @description null if not linked */
             sentences: components["schemas"]["SummarySentence"][] | null;
             source_summary: {
                 all_sources: components["schemas"]["RunSource"][];
@@ -2177,7 +2177,7 @@ export interface components {
             excerpt: string | null;
             locator?: components["schemas"]["Locator"];
             overlap?: number;
-            /** @description how well it fits the step; null: nobody said */
+            /** @description relevance to the step; null if not given */
             relevance_score: number | null;
             retrieval_rank: number | null;
             score_origin: components["schemas"]["ScoreOrigin"] | null;
@@ -2186,13 +2186,13 @@ export interface components {
             verification?: components["schemas"]["Verification"];
             version?: string;
         };
-        /** @description A sentence of the final answer, and what it rests on. */
+        /** @description A sentence of the final answer and the passages that it rests on. */
         SummarySentence: {
             no_sources: boolean;
             passages: components["schemas"]["LinkedPassage"][];
             /** @description why no passage was looked for */
             skipped: components["schemas"]["SkipReason"] | null;
-            /** @description that concluded it */
+            /** @description the steps that concluded it */
             steps: number[];
             text: string;
             text_end: number;
@@ -2220,7 +2220,7 @@ export interface components {
             label?: string;
             score?: number;
         };
-        /** @description A token as JSON. Its secret is shown once, when it is made. */
+        /** @description A token as JSON. Its secret is returned only when it is created. */
         Token: {
             /** Format: date-time */
             created_at: string;
@@ -2233,7 +2233,7 @@ export interface components {
             secret?: string;
             tenant: string;
         };
-        /** @description What GET /v1/tokens answers. */
+        /** @description The response of GET /v1/tokens. */
         TokenList: {
             tokens: components["schemas"]["Token"][];
         };
@@ -2256,18 +2256,18 @@ export interface components {
         };
         /** @description One run of an agent: a question, the steps it took, the answer. It is plain data; a copy shares its slices. Its zero value is a run of which nothing is known. As JSON it is the run of docs/trail.md, with the names that Read takes. */
         Trail: {
-            /** @description who ran it */
+            /** @description the agent's name */
             agent: string | null;
             /** @description the final answer with its citations */
             answer?: components["schemas"]["Document"];
             final_answer: string | null;
             /** Format: date-time */
             finished_at: string | null;
-            /** @description that were of the wrong type, as they came */
+            /** @description members of the wrong type, as received */
             invalid_members?: {
                 [key: string]: unknown;
             };
-            /** @description what was odd about the run when it was read */
+            /** @description issues found when the run was read */
             issues: components["schemas"]["Issue"][];
             original_question: string | null;
             parent_run_id?: string;
@@ -2280,18 +2280,18 @@ export interface components {
         };
         /** @description One run of an agent: a question, the steps it took, the answer. It is plain data; a copy shares its slices. Its zero value is a run of which nothing is known. As JSON it is the run of docs/trail.md, with the names that Read takes. */
         TrailRequest: {
-            /** @description who ran it */
+            /** @description the agent's name */
             agent?: string;
             /** @description the final answer with its citations */
             answer?: components["schemas"]["DocumentRequest"];
             final_answer?: string;
             /** Format: date-time */
             finished_at?: string;
-            /** @description that were of the wrong type, as they came */
+            /** @description members of the wrong type, as received */
             invalid_members?: {
                 [key: string]: unknown;
             };
-            /** @description what was odd about the run when it was read */
+            /** @description issues found when the run was read */
             issues?: components["schemas"]["IssueRequest"][];
             original_question?: string;
             parent_run_id?: string;
@@ -2312,15 +2312,15 @@ export interface components {
             document_id: string;
             document_title: string | null;
             excerpt: string | null;
-            /** @description that were of the wrong type, as they came */
+            /** @description members of the wrong type, as received */
             invalid_members?: {
                 [key: string]: unknown;
             };
-            /** @description the same for the same document in any run */
+            /** @description the same for a document in any run */
             key?: string;
             locator?: components["schemas"]["Locator"];
             overlap?: number;
-            /** @description how well it fits the step; null: nobody said */
+            /** @description relevance to the step; null if not given */
             relevance_score: number | null;
             retrieval_rank: number | null;
             /** @description a search of the step returned it */
@@ -2330,15 +2330,15 @@ export interface components {
             usage?: number;
             /** @description the step worked with it */
             used: boolean;
-            /** @description what came of looking for the passage in its document; not there: it was not looked for */
+            /** @description the result of looking for the passage in its document; absent if it was not checked */
             verification?: components["schemas"]["Verification"];
             version?: string;
         };
         /** @description One thing that a run did. */
         TrailStep: {
-            /** @description the steps that it builds on; null: the one before */
+            /** @description the steps that it builds on; null means the previous one */
             after: number[] | null;
-            /** @description calls of models that were captured */
+            /** @description captured calls of models */
             answers?: components["schemas"]["StepAnswer"][];
             confidence_score: number | null;
             context_used: string[];
@@ -2346,14 +2346,14 @@ export interface components {
             error: string | null;
             /** @description in seconds */
             execution_time: number | null;
-            /** @description which words of the final answer rest on it */
+            /** @description the words of the final answer that rest on it */
             fed?: components["schemas"]["FedSpan"][];
             /** @description the program's own */
             id?: string;
             inputs?: unknown;
             inputs_digest?: string;
             intermediate_answer: string | null;
-            /** @description that were of the wrong type, as they came */
+            /** @description members of the wrong type, as received */
             invalid_members?: {
                 [key: string]: unknown;
             };
@@ -2364,12 +2364,12 @@ export interface components {
             outputs_digest?: string;
             question: string | null;
             reasoning_trace: string | null;
-            /** @description what it retrieved, used and cited */
+            /** @description sources it retrieved, used and cited */
             source_attributions: components["schemas"]["TrailSource"][];
             /** Format: date-time */
             started_at?: string;
             step_number: number;
-            /** @description what was called; null: the model itself */
+            /** @description the tool called; null means the model itself */
             tool: string | null;
         };
         /**
@@ -2390,35 +2390,35 @@ export interface components {
             status?: string;
         };
         /**
-         * @description What a finding counts as.
+         * @description What a finding means for the report.
          * @enum {string}
          */
         VerifyCounts: "failure" | "info" | "pass" | "unverifiable" | "warning";
-        /** @description Says what is to be verified, and how. */
+        /** @description The body of a verification request. */
         VerifyRequest: {
-            /** @description a manifest as it was stored, with all that belongs to it. */
+            /** @description a stored manifest with everything that belongs to it. */
             bundle?: unknown;
-            /** @description an answer document: its quotes are verified, which nobody signed. */
+            /** @description an answer document: its quotes are verified, though nothing signs them. */
             document?: unknown;
-            /** @description whether a model is asked if an excerpt supports its claim; true: there must be one. Null: if there is one. */
+            /** @description whether a model decides if an excerpt supports its claim. True requires one to be configured; null uses one if it is. */
             judge?: boolean;
-            /** @description a manifest, or a string: its URL. */
+            /** @description a manifest, or its URL as a string. */
             manifest?: unknown;
-            /** @description how old, in seconds, a result about a source may be that is not looked up again; one that did not pass counts for 15 minutes. 0: every source is read now. */
+            /** @description how old, in seconds, a result about a source may be to be reused; one that did not pass is reused for 15 minutes at most. With 0 every source is fetched. */
             max_age?: number;
-            /** @description nothing is fetched: only what a bundle has, or the tenant's copies, can be verified. */
+            /** @description nothing is fetched: only the contents of a bundle, or the tenant's copies, can be verified. */
             offline?: boolean;
-            /** @description a level from 1 to 3: less is a failure. 0: any will do. */
+            /** @description the lowest acceptable level, 1 to 3: a lower one is a failure. 0 accepts any. */
             require_level?: number;
-            /** @description what curl -i prints: status line, header, body, trailer. */
+            /** @description a response as curl -i prints it: status line, header, body, trailer. */
             response?: string;
-            /** @description the host names and key ids whose signatures are trusted, at most 64. With none nothing is trusted. */
+            /** @description the host names and key ids whose signatures are trusted, at most 64. Nothing is trusted if it is empty. */
             trust?: string[];
-            /** @description of an answer or of a manifest; with a response, where that came from. */
+            /** @description the URL of an answer or of a manifest; with a response, where the response came from. */
             url?: string;
         };
         /**
-         * @description The unit of an offset.
+         * @description What an offset counts.
          * @enum {string}
          */
         VerifyUnit: "octet" | "text" | "utf16";
@@ -2429,7 +2429,7 @@ export interface components {
             /** Format: date-time */
             first_seen_at: string;
             hash: string;
-            /** @description its octets are there */
+            /** @description there is a copy of its bytes */
             kept: boolean;
             last_modified: string | null;
             /** Format: date-time */
@@ -2709,7 +2709,7 @@ export interface components {
         /** @description Too Many Requests: too-many */
         "too-many": {
             headers: {
-                /** @description After how many seconds it may be tried again. */
+                /** @description Seconds to wait before retrying. */
                 "Retry-After": number;
                 /** @description The id of the request in ibid's log. */
                 "X-Request-Id": string;
@@ -2727,7 +2727,7 @@ export interface components {
         /** @description Too Many Requests: too-many */
         "too-many-or-text": {
             headers: {
-                /** @description After how many seconds it may be tried again. */
+                /** @description Seconds to wait before retrying. */
                 "Retry-After": number;
                 /** @description The id of the request in ibid's log. */
                 "X-Request-Id": string;
@@ -2746,7 +2746,7 @@ export interface components {
         /** @description Service Unavailable: unavailable */
         unavailable: {
             headers: {
-                /** @description After how many seconds it may be tried again. */
+                /** @description Seconds to wait before retrying. */
                 "Retry-After": number;
                 /** @description The id of the request in ibid's log. */
                 "X-Request-Id": string;
@@ -2764,7 +2764,7 @@ export interface components {
         /** @description Service Unavailable: unavailable */
         "unavailable-or-text": {
             headers: {
-                /** @description After how many seconds it may be tried again. */
+                /** @description Seconds to wait before retrying. */
                 "Retry-After": number;
                 /** @description The id of the request in ibid's log. */
                 "X-Request-Id": string;
@@ -2783,7 +2783,7 @@ export interface components {
         /** @description Service Unavailable: unavailable */
         "unavailable-published": {
             headers: {
-                /** @description After how many seconds it may be tried again. */
+                /** @description Seconds to wait before retrying. */
                 "Retry-After": number;
                 [name: string]: unknown;
             };
@@ -3116,7 +3116,7 @@ export interface operations {
             /** @description Accepted */
             202: {
                 headers: {
-                    /** @description After how many seconds it may be tried again. */
+                    /** @description Seconds to wait before retrying. */
                     "Retry-After": number;
                     /** @description The id of the request in ibid's log. */
                     "X-Request-Id": string;
@@ -3195,7 +3195,7 @@ export interface operations {
             /** @description Service Unavailable */
             503: {
                 headers: {
-                    /** @description After how many seconds it may be tried again. */
+                    /** @description Seconds to wait before retrying. */
                     "Retry-After": number;
                     /** @description The id of the request in ibid's log. */
                     "X-Request-Id": string;
@@ -3241,7 +3241,7 @@ export interface operations {
             /** @description Accepted */
             202: {
                 headers: {
-                    /** @description After how many seconds it may be tried again. */
+                    /** @description Seconds to wait before retrying. */
                     "Retry-After": number;
                     [name: string]: unknown;
                 };
@@ -3286,7 +3286,7 @@ export interface operations {
             /** @description Accepted */
             202: {
                 headers: {
-                    /** @description After how many seconds it may be tried again. */
+                    /** @description Seconds to wait before retrying. */
                     "Retry-After": number;
                     [name: string]: unknown;
                 };
@@ -3355,9 +3355,9 @@ export interface operations {
     getAlerts: {
         parameters: {
             query?: {
-                /** @description What it is about; without it, all. */
+                /** @description The kind of alert; all by default. */
                 kind?: "source-changed" | "doubtful" | "uncited" | "key-revoked" | "store-away" | "quota" | "";
-                /** @description All, or no for those that nobody has seen. */
+                /** @description All, or no for unseen alerts only. */
                 seen?: "all" | "no" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
@@ -3380,7 +3380,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         alerts: components["schemas"]["Alert"][];
-                        /** @description Of the page that follows; null: there is none. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -3437,7 +3437,7 @@ export interface operations {
     getAnswers: {
         parameters: {
             query?: {
-                /** @description Words that all stand in the answer, in what was asked, or in its quotes and titles. */
+                /** @description Words that must all occur in the answer, its prompt, or its quotes and titles. */
                 q?: string;
                 /** @description The URL of a source, in any form, or its key. */
                 source?: string;
@@ -3445,15 +3445,15 @@ export interface operations {
                 conversation?: string;
                 /** @description The id of a run. */
                 run?: string;
-                /** @description Failed, unverifiable, passed, unchecked, or a status that a citation of the answer has. */
+                /** @description Failed, unverifiable, passed, unchecked, or the status of any citation in the answer. */
                 verification?: string;
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
                 /** @description How many items a page has at most. */
                 limit?: number;
-                /** @description What offsets count; without it, UTF-8 bytes. */
+                /** @description The unit of offsets; defaults to UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written; with as=json only. */
+                /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
@@ -3590,7 +3590,7 @@ export interface operations {
                      */
                     "application/json": {
                         answers: components["schemas"]["Answer"][];
-                        /** @description Of the page that follows; null: there is none. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -3605,11 +3605,11 @@ export interface operations {
     getAnswersById: {
         parameters: {
             query?: {
-                /** @description The answer document, the text with citations in a style, a bibliography, or the shape of another program. */
+                /** @description The answer document, the text with citations in a style, a bibliography, or another program's format. */
                 as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex" | "";
-                /** @description What offsets count; without it, UTF-8 bytes. */
+                /** @description The unit of offsets; defaults to UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written; with as=json only. */
+                /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
@@ -3821,7 +3821,7 @@ export interface operations {
     getAudit: {
         parameters: {
             query?: {
-                /** @description Whose audit log; without it, that of the access token's tenant. */
+                /** @description The tenant whose log is listed; defaults to the access token's. */
                 tenant?: string;
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
@@ -3844,7 +3844,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         entries: components["schemas"]["AuditEntry"][];
-                        /** @description Of the page that follows; null: there is none. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -3859,9 +3859,9 @@ export interface operations {
     postChat: {
         parameters: {
             query?: {
-                /** @description The form of the answer; default: by the request and Accept. */
+                /** @description The form of the response; by default, the request and Accept decide. */
                 stream?: "events" | "ui" | "openai" | "no" | "";
-                /** @description What offsets count; default: by the form. */
+                /** @description The unit of offsets; defaults to that of the form. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
             };
             header?: never;
@@ -3913,9 +3913,9 @@ export interface operations {
     getChatByIdStream: {
         parameters: {
             query?: {
-                /** @description The form of the answer; default: by the request and Accept. */
+                /** @description The form of the response; by default, the request and Accept decide. */
                 stream?: "events" | "ui" | "openai" | "no" | "";
-                /** @description What offsets count; default: by the form. */
+                /** @description The unit of offsets; defaults to that of the form. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
             };
             header?: never;
@@ -4020,7 +4020,7 @@ export interface operations {
                      */
                     "application/json": {
                         conversations: components["schemas"]["ConversationItem"][];
-                        /** @description Of the page that follows; null: there is none. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -4035,15 +4035,15 @@ export interface operations {
     getConversationsById: {
         parameters: {
             query?: {
-                /** @description The shape of the messages. */
+                /** @description The format of the messages. */
                 as?: "json" | "ui" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
                 /** @description How many items a page has at most. */
                 limit?: number;
-                /** @description What offsets count; without it, UTF-8 bytes. */
+                /** @description The unit of offsets; defaults to UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written; with as=json only. */
+                /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
@@ -4474,7 +4474,7 @@ export interface operations {
     getCopiesByHash: {
         parameters: {
             query?: {
-                /** @description The octets, or a WARC file with its record. */
+                /** @description The bytes, or a WARC file with its record. */
                 as?: "octets" | "warc" | "";
             };
             header?: never;
@@ -4517,13 +4517,13 @@ export interface operations {
     postDecode: {
         parameters: {
             query?: {
-                /** @description The format of the response; without it, it is recognised. */
+                /** @description The format of the response; detected by default. */
                 format?: "gemini-generate" | "gemini-interactions" | "openai-responses" | "xai-responses" | "anthropic-messages" | "cohere-v2" | "cohere-v1" | "bedrock-converse" | "bedrock-rag" | "vertex-search" | "mistral-conversations" | "azure-chat" | "perplexity-chat" | "openrouter-chat" | "xai-chat" | "mistral-chat" | "openai-chat" | "generic" | "";
-                /** @description The answer document, the text with citations in a style, a bibliography, or the shape of another program. */
+                /** @description The answer document, the text with citations in a style, a bibliography, or another program's format. */
                 as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex" | "";
-                /** @description What offsets count; without it, UTF-8 bytes. */
+                /** @description The unit of offsets; defaults to UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written; with as=json only. */
+                /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
@@ -4573,7 +4573,7 @@ export interface operations {
     getFeedback: {
         parameters: {
             query?: {
-                /** @description A page as JSON, or all of it as rows. */
+                /** @description One page as JSON, or everything as rows. */
                 as?: "json" | "csv" | "jsonl" | "";
                 /** @description The id of an answer. */
                 answer?: string;
@@ -4581,7 +4581,7 @@ export interface operations {
                 run?: string;
                 /** @description The id or key of a source. */
                 source?: string;
-                /** @description Name@version of a run's strategy. */
+                /** @description The name@version of a run's strategy. */
                 strategy?: string;
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
@@ -4718,7 +4718,7 @@ export interface operations {
             query?: {
                 /** @description The SHA-256 of a manifest, hexadecimal. */
                 manifest?: string;
-                /** @description The address of a source. */
+                /** @description The URL of a source. */
                 source?: string;
                 /** @description A status word. */
                 status?: string;
@@ -4745,7 +4745,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         incidents: components["schemas"]["Incident"][];
-                        /** @description Of the page that follows; null: there is none. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -4879,7 +4879,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @description Of the page that follows; null: there is none. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                         runs: components["schemas"]["RunItem"][];
                     };
@@ -4959,9 +4959,9 @@ export interface operations {
     getRunsById: {
         parameters: {
             query?: {
-                /** @description What offsets count; without it, UTF-8 bytes. */
+                /** @description The unit of offsets; defaults to UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written; with as=json only. */
+                /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
@@ -5285,7 +5285,7 @@ export interface operations {
             query?: {
                 /** @description A stream token, from POST /v1/stream-token. */
                 access_token?: string;
-                /** @description The number of the last event that the reader has. */
+                /** @description The number of the last event received. */
                 after?: number;
             };
             header?: never;
@@ -5492,17 +5492,17 @@ export interface operations {
             query?: {
                 /** @description The summary, the run in another program's format, or a bibliography. */
                 as?: "json" | "prov" | "otlp" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "";
-                /** @description Primary sources are more relevant than this. */
+                /** @description The relevance that primary sources must exceed. */
                 threshold?: number;
-                /** @description How many primary sources there are at most. */
+                /** @description The maximum number of primary sources. */
                 top?: number;
-                /** @description Characters of a passage that are shown; 0: none. */
+                /** @description The maximum characters of a passage; 0 omits passages. */
                 excerpt?: number;
-                /** @description Rank sources by their relevance times the confidence of their step. */
+                /** @description Rank sources by relevance times the confidence of their step. */
                 adjust?: "false" | "true" | "";
-                /** @description By which strategy sentences are linked; without it, the run's own. */
+                /** @description The strategy that links sentences; defaults to the run's own. */
                 strategy?: string;
-                /** @description With the whole words of passages. */
+                /** @description Include the full text of passages. */
                 content?: "false" | "true" | "";
             };
             header?: never;
@@ -5539,7 +5539,7 @@ export interface operations {
     getSources: {
         parameters: {
             query?: {
-                /** @description The address of the source. */
+                /** @description The URL of the source. */
                 url?: string;
                 /** @description Its id or key. */
                 id?: string;
@@ -5600,7 +5600,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @description Of the page that follows; null: there is none. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                         sources: components["schemas"]["Source"][];
                     };
@@ -5616,7 +5616,7 @@ export interface operations {
     getSourcesVersions: {
         parameters: {
             query?: {
-                /** @description The address of the source; needed. */
+                /** @description The URL of the source; required. */
                 url?: string;
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
@@ -5669,7 +5669,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @description Of the page that follows; null: there is none. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                         versions: components["schemas"]["Version"][];
                     };
@@ -5927,7 +5927,7 @@ export interface operations {
             /** @description Service Unavailable */
             503: {
                 headers: {
-                    /** @description After how many seconds it may be tried again. */
+                    /** @description Seconds to wait before retrying. */
                     "Retry-After": number;
                     [name: string]: unknown;
                 };
@@ -5944,17 +5944,17 @@ export interface operations {
     postVerify: {
         parameters: {
             query?: {
-                /** @description Where the response came from. */
+                /** @description The URL that the response came from. */
                 url?: string;
-                /** @description Whose signatures are trusted, separated by commas. */
+                /** @description Trusted host names and key ids, separated by commas. */
                 trust?: string;
-                /** @description Nothing is fetched. */
+                /** @description Fetch nothing. */
                 offline?: "false" | "true" | "";
-                /** @description How old, in seconds, what is known of a source may be. */
+                /** @description How old, in seconds, a result about a source may be. */
                 max_age?: number;
-                /** @description Less than this level is a failure. */
+                /** @description The lowest acceptable level; 0 accepts any. */
                 require_level?: number;
-                /** @description Whether a model is asked if an excerpt supports its claim. */
+                /** @description Whether a model decides if an excerpt supports its claim. */
                 judge?: "false" | "true" | "";
             };
             header?: never;

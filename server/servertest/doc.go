@@ -1,3 +1,3 @@
-// Package servertest starts all of ibid for a test: a [server.Server] at a port of its own, in front of providers that
-// need no network.
+// Package servertest starts a complete ibid for a test: a [server.Server] on its own port, in front of simulated
+// providers that need no network.
 package servertest

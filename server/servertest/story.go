@@ -18,7 +18,7 @@ import (
 	"github.com/ibidhq/ibid/gateway"
 )
 
-// Story is a script that talks to servers in the test's process, which its commands start and keep in its World.
+// Story is a script that talks to servers in the test's process, which its commands start and keep in World.
 type Story[W any] struct {
 	*testscript.TestScript
 
@@ -28,25 +28,25 @@ type Story[W any] struct {
 
 type script = Story[struct{}]
 
-// Serve names the server that requests go to from here on.
+// Serve sets the server that subsequent requests go to.
 func (s *Story[W]) Serve(url string) {
 	s.Setenv("URL", url)
 	s.Setenv("HOST", strings.TrimPrefix(url, "http://"))
 }
 
-// Stories runs the scripts of testdata/story, with more variables. Besides testscript's own commands and those of the
-// test they have
+// Stories runs the scripts of testdata/story with additional variables. In addition to the commands of testscript and
+// those of the test they have
 //
-//	http [FLAG…] METHOD PATH [BODY | @FILE]  makes a request to $URL. What comes back is standard output, its header
-//	                                         standard error. The status is below 300, or the body a problem with
-//	                                         all that problems have.
-//	  -s STATUS[/CODE]                       has this status, and the problem this code
+//	http [FLAG…] METHOD PATH [BODY | @FILE]  makes a request to $URL. The response body becomes standard output, its
+//	                                         header standard error. The status must be below 300, or the body a
+//	                                         complete problem.
+//	  -s STATUS[/CODE]                       requires this status, and a problem with this code
 //	  -as TOKEN                              sends the access token $TOKEN
 //	  -H 'FIELD: VALUE'                      sends a header field, also Host
-//	  -until TEXT                            reads up to TEXT, of a stream that goes on
-//	  -plain                                 the body of an error is no problem
-//	json PATH VALUE…                         the last body has these values: .a.0.b; .a.*.b is each one's, .a.len
-//	                                         how many
+//	  -until TEXT                            reads a stream up to TEXT
+//	  -plain                                 the body of an error is not a problem
+//	json PATH VALUE…                         checks values of the last body: .a.0.b; .a.*.b for all elements, .a.len
+//	                                         for their number
 //	keep VARIABLE PATH                       sets a variable to such a value
 //	field NAME VARIABLE [PATTERN]            sets a variable to a field of the last header, or to the group of a
 //	                                         regular expression in it
@@ -85,7 +85,7 @@ func Stories[W any](t *testing.T, vars map[string]string, commands map[string]fu
 	})
 }
 
-// codes are the codes of problems by their status.
+// codes maps statuses to the codes of problems.
 var codes = map[int]string{
 	400: gateway.CodeBadRequest, 401: gateway.CodeToken, 403: gateway.CodeScope, 404: gateway.CodeNotFound,
 	405: gateway.CodeMethod, 409: gateway.CodeConflict, 413: gateway.CodeTooLarge, 415: gateway.CodeMediaType,
@@ -123,7 +123,7 @@ func request(s *script, args []string) {
 	}
 	r, err := http.NewRequestWithContext(s.TB.Context(), args[0], s.Getenv("URL"), strings.NewReader(s.text(args[2:])))
 	s.Check(err)
-	r.URL.Opaque, r.Header, r.Host = args[1], header, header.Get("Host") // hostile paths arrive as they are
+	r.URL.Opaque, r.Header, r.Host = args[1], header, header.Get("Host") // hostile paths must be sent unchanged
 	res, err := http.DefaultTransport.RoundTrip(r)
 	s.Check(err)
 	defer func() { _ = res.Body.Close() }()
@@ -142,7 +142,7 @@ func request(s *script, args []string) {
 	}
 }
 
-// text is a body as a request has it: a word, or @ and the name of a file.
+// text returns the body of a request: a word, or the content of the file after @.
 func (s *Story[W]) text(args []string) string {
 	body := strings.Join(args, "")
 	if name, ok := strings.CutPrefix(body, "@"); ok {
@@ -151,7 +151,7 @@ func (s *Story[W]) text(args []string) string {
 	return body
 }
 
-// body reads a body, up to a text if there is one.
+// body reads a body, up to until unless it is empty.
 func (s *Story[W]) body(r io.Reader, until string) string {
 	var b strings.Builder
 	buffer := make([]byte, 4<<10)
@@ -164,7 +164,7 @@ func (s *Story[W]) body(r io.Reader, until string) string {
 		case err == io.EOF && until == "":
 			return b.String()
 		case err != nil:
-			s.Fatalf("%v, behind %s", err, b.String())
+			s.Fatalf("%v, after %s", err, b.String())
 		}
 	}
 }
@@ -217,7 +217,7 @@ func field(s *script, args []string) {
 	s.Fatalf("no field %s", args[0])
 }
 
-// value returns what a path of the last body has: texts as they are, else JSON, and several with a blank between them.
+// value returns the values at a path of the last body, separated by spaces: strings as they are, others as JSON.
 func (s *Story[W]) value(path string) string {
 	var body any
 	s.Check(json.Unmarshal([]byte(s.ReadFile("stdout")), &body))
@@ -242,7 +242,7 @@ func (s *Story[W]) value(path string) string {
 	return strings.Join(words, " ")
 }
 
-// members returns what name is of a value.
+// members returns the members of a value called name.
 func members(v any, name string) []any {
 	switch v := v.(type) {
 	case map[string]any:

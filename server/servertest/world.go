@@ -13,18 +13,18 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-// Key is the key of every provider that the server asks by itself.
+// Key is the key of every provider for the server's own calls.
 const Key = "the-key-of-the-test"
 
-// Setup says what is special about a world. The zero value is an ordinary one.
+// Setup customises a world. The zero value is ready to use.
 type Setup struct {
-	Upstream  http.Handler         // the providers, each below its name; nil: internal/replay
-	Providers []string             // their names, and those of the upstreams; nil: AllProviders
-	Configure func(*server.Config) // changes the configuration before it is resolved; nil: nothing is special
-	Env       map[string]string    // more variables than the providers' keys
+	Upstream  http.Handler         // the providers, each below its name; nil means internal/replay
+	Providers []string             // the names of providers and upstreams; nil means AllProviders
+	Configure func(*server.Config) // changes the configuration before it is resolved; may be nil
+	Env       map[string]string    // variables in addition to the providers' keys
 }
 
-// AllProviders are the providers whose formats internal/replay speaks.
+// AllProviders are the providers that internal/replay simulates.
 var AllProviders = []string{
 	"openai", "gemini", "cohere", "anthropic", "perplexity", "xai", "openrouter", "mistral",
 }
@@ -100,7 +100,7 @@ func (w *World) run(tb testing.TB) {
 		})
 	}()
 	w.stop = sync.OnceValue(func() error {
-		http.DefaultClient.CloseIdleConnections() // it would be told first that the server stops
+		http.DefaultClient.CloseIdleConnections() // else these would delay the shutdown
 		cancel()
 		return <-ended
 	})
@@ -119,10 +119,10 @@ func (w *World) run(tb testing.TB) {
 	}
 }
 
-// Stop ends the server before the test does, and returns what Run returned.
+// Stop stops the server before the test ends, and returns the result of Run.
 func (w *World) Stop() error { return w.stop() }
 
-// Log keeps what was logged. It is safe for concurrent use.
+// Log collects the server's log. It is safe for concurrent use.
 type Log struct {
 	mu sync.Mutex
 	b  []byte
@@ -136,7 +136,7 @@ func (l *Log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was logged so far.
+// String returns the log so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,10 +1,10 @@
-// Command size measures how large the code of the tree is: `make size`.
+// Command size measures the size of the code of the tree: `make size`.
 //
 //	go -C tools run ./size [DIR]
 //
-// It counts the Go files that git tracks in all modules but bench and examples. Code is what is neither a comment nor a
-// blank line, in bytes with its indentation and its line end. What people write besides are tables, which are embedded
-// as text; the descriptions that `make generate` writes of the code are embedded, too, and counted apart.
+// It counts the Go files tracked by git in all modules but bench and examples. Code is everything but comments and
+// blank lines, in bytes with indentation and line ends. Hand-written tables embedded as text are added to it;
+// descriptions that `make generate` writes from the code are also embedded, but counted separately.
 package main
 
 import (
@@ -26,7 +26,7 @@ const (
 	modulePath   = "github.com/ibidhq/ibid"
 	maxColumns   = 120
 	tabWidth     = 4
-	smallFile    = 60 // lines: one that has fewer is a fragment
+	smallFile    = 60 // lines: a file with fewer is a fragment
 	rootModule   = "root module"
 	wholeProject = "all modules but bench and examples"
 )
@@ -60,7 +60,7 @@ func fatal(err error) {
 	os.Exit(1)
 }
 
-// tree is what was counted.
+// tree holds the counts.
 type tree struct {
 	code, tables, generated, comments, tests int // bytes
 	files, small                             int // non-test files of the root module
@@ -72,7 +72,7 @@ type tree struct {
 type pkg struct {
 	name     string
 	code     int
-	exported map[string]bool // top-level names, and whether another package's non-test code uses them
+	exported map[string]bool // top-level names, and whether non-test code of another package uses them
 	imports  []*ast.File
 }
 
@@ -81,7 +81,7 @@ func (t *tree) add(name string) error {
 		return nil
 	}
 	b, err := os.ReadFile(name)
-	if os.IsNotExist(err) { // deleted, and git has not been told yet
+	if os.IsNotExist(err) { // deleted, but still in git's index
 		return nil
 	}
 	if err != nil || strings.Contains(name, "testdata/") {
@@ -113,9 +113,9 @@ func (t *tree) add(name string) error {
 	return nil
 }
 
-// lines counts the bytes of lines with code and of lines that only have comments, and notes lines that are too long.
+// lines counts the bytes of code lines and of comment-only lines, and records lines that are too long.
 func (t *tree) lines(name string, b []byte, fset *token.FileSet, syntax *ast.File) (code, comments int) {
-	commented := map[int]bool{} // lines inside of a comment
+	commented := map[int]bool{} // lines inside a comment
 	for _, group := range syntax.Comments {
 		for _, c := range group.List {
 			for l := fset.Position(c.Pos()).Line; l <= fset.Position(c.End()).Line; l++ {
@@ -146,7 +146,7 @@ func columns(line []byte) int {
 	return utf8.RuneCount(line) + bytes.Count(line, []byte("\t"))*(tabWidth-1)
 }
 
-// addTables counts the text files that a Go file embeds and that are neither a page nor SQL.
+// addTables counts the text files that a Go file embeds, except pages and SQL.
 func (t *tree) addTables(name string, syntax *ast.File) error {
 	for _, group := range syntax.Comments {
 		for _, c := range group.List {
@@ -226,11 +226,11 @@ func (t *tree) addNames(dir string, code int, syntax *ast.File) {
 	}
 }
 
-// markUses notes which exported names other packages use.
+// markUses records which exported names other packages use.
 func (t *tree) markUses() {
 	for dir, p := range t.packages {
 		for _, file := range p.imports {
-			names := map[string]*pkg{} // by the name a file has for the package
+			names := map[string]*pkg{} // by the package's name in the file
 			for _, spec := range file.Imports {
 				imported := strings.Trim(spec.Path.Value, `"`)
 				to, ours := strings.CutPrefix(imported+"/", modulePath+"/")

@@ -1,3 +1,4 @@
-// Package supply pins the programs that look at what ibid is made of: the SBOM of a release and known vulnerabilities.
-// They are apart from the other tools, so that neither decides the versions of what the other is made of.
+// Package supply pins the programs that examine ibid's dependencies: for the SBOM of a release and for known
+// vulnerabilities. They are separate from the other tools, so that neither set determines the dependency versions of
+// the other.
 package supply
