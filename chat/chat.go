@@ -135,8 +135,9 @@ func (c *Chat) routes() []httpx.Route {
 		{
 			Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeRead, Params: form, Handle: c.resume, Fail: c.fail,
 			Sentences: true,
-			Doc:       "Streams an unfinished answer: what has arrived so far, and the rest as it arrives. 204 if there is none.",
-			Response:  ibid.Document{}, Media: media, Status: []int{200, 204},
+			Doc: "Streams an unfinished answer: what has arrived so far, and the rest as it arrives. 204 if there is " +
+				"none.",
+			Response: ibid.Document{}, Media: media, Status: []int{200, 204},
 		},
 		{
 			Method: "DELETE", Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeProxy, Handle: c.stop,

@@ -576,7 +576,7 @@ func TestVerifyPageRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		"nothing":        {nil, 422, "Nothing is said that could be verified."},
+		"nothing":        {nil, 422, "There is nothing to verify."},
 		"no thing":       {map[string]string{"text": "nonsense " + hostile}, 422, "It is not a manifest"},
 		"a bad trust":    {map[string]string{"text": "{}", "trust": strings.Repeat("x", 300)}, 422, "is neither a host nor a key id"},
 		"too much of it": {map[string]string{"text": strings.Repeat("x", 9<<20)}, 400, "too long"},

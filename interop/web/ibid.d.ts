@@ -896,22 +896,22 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description Says what an Activity is.
+         * @description The kind of an Activity.
          * @enum {string}
          */
         ActivityKind: "reasoning" | "tool";
-        /** @description Tells the operator, or a tenant, of something to look at. What is the whole server's is the tenant DefaultTenant's, who is the operator. */
+        /** @description Notifies the operator, or a tenant, of something to look at. Alerts about the whole server belong to DefaultTenant, the operator's tenant. */
         Alert: {
             /** Format: date-time */
             created_at: string;
-            /** @description made of kind, tenant and subject: the same thing is told once */
+            /** @description derived from kind, tenant and subject, so that nothing is reported twice */
             id: string;
             kind: components["schemas"]["AlertKind"];
-            /** @description the page about it: a path, or in what webhooks get an address */
+            /** @description the page about it: a path, or a full URL in what webhooks receive */
             link: string;
             /**
              * Format: date-time
-             * @description null: nobody has
+             * @description null if unseen
              */
             seen_at: string | null;
             subject: components["schemas"]["AlertSubject"];
@@ -920,7 +920,7 @@ export interface components {
             tenant: string;
         };
         /**
-         * @description Says what an alert is about.
+         * @description The kind of an alert.
          * @enum {string}
          */
         AlertKind: "doubtful" | "key-revoked" | "quota" | "source-changed" | "store-away" | "uncited";
@@ -928,14 +928,14 @@ export interface components {
         AlertRequest: {
             seen: boolean;
         };
-        /** @description What an alert is about. What is not known or does not apply is left out. */
+        /** @description What an alert is about. Unknown and inapplicable members are omitted. */
         AlertSubject: {
             answer_id?: string;
             /** @description the id of a signing key */
             key?: string;
-            /** @description of what was recorded of it, and no answer */
+            /** @description for what was recorded of a run, without an answer */
             run?: string;
-            /** @description which time it is of what can happen again: a day or a moment */
+            /** @description distinguishes occurrences of what can happen again: a day or a time */
             since?: string;
             /** @description its address */
             source?: string;
@@ -943,19 +943,19 @@ export interface components {
             upstream?: string;
         };
         /**
-         * @description Says how a citation's span was found.
+         * @description How a citation's span was found.
          * @enum {string}
          */
         Anchor: "exact" | "moved" | "none" | "unit-fixed" | "unverified";
         /** @description A stored answer as JSON: its document, and the call that produced it. */
         Answer: {
-            /** @description reasoning and calls of tools, in their order */
+            /** @description reasoning and tool calls, in order */
             activities?: components["schemas"]["DocumentActivity"][];
             alternatives: components["schemas"]["Document"][];
-            /** @description minted by a gateway */
+            /** @description assigned by a gateway */
             answer_id: string | null;
             call: components["schemas"]["Call"];
-            /** @description by text_end, text_start, index, arrival; those without a place last */
+            /** @description sorted by text_end, text_start, index and arrival; those without a place last */
             citations: components["schemas"]["DocumentCitation"][];
             /** @description the text with markers */
             cited_text: string;
@@ -969,7 +969,7 @@ export interface components {
             has_citations: boolean;
             /** @description the provider's own */
             id: string | null;
-            /** @description which file it was read from */
+            /** @description the file it was read from */
             input?: string;
             issues: components["schemas"]["Issue"][];
             model: string | null;
@@ -985,16 +985,16 @@ export interface components {
             /** @description hexadecimal */
             text_sha256: string;
             tool_calls: components["schemas"]["ToolCall"][];
-            /** @description of every offset below but those in locators */
+            /** @description of all offsets below except those in locators */
             unit: components["schemas"]["Unit"];
             version: number;
         };
         /**
-         * @description Says what an administrator did.
+         * @description An administrative action.
          * @enum {string}
          */
         AuditAction: "alert.seen" | "alert.unseen" | "answer.deleted" | "index.rebuilt" | "key.forgotten" | "key.made" | "key.retired" | "key.revoked" | "login.failed" | "pruned" | "settings.changed" | "token.made" | "token.revoked";
-        /** @description One act of an administrator. It holds no secret. */
+        /** @description One administrative act. It contains no secrets. */
         AuditEntry: {
             /** @description what was done */
             action: components["schemas"]["AuditAction"];
@@ -1002,13 +1002,13 @@ export interface components {
             actor: string;
             /** Format: date-time */
             at: string;
-            /** @description a few words more; may be empty */
+            /** @description a short explanation; may be empty */
             detail: string;
             /** @description sha256:… of the canonical JSON of all other members */
             id: string;
-            /** @description the id of what it was done to; empty: it has none */
+            /** @description the id of the object acted on; empty if it has none */
             object: string;
-            /** @description ID of the entry before; empty: this is the first */
+            /** @description ID of the entry before; empty for the first */
             prev: string;
             /** @description from 1 */
             seq: number;
@@ -1040,7 +1040,7 @@ export interface components {
             tool: string | null;
             upstream: string;
         };
-        /** @description A question as it is sent: by ibid's own clients, or as what useChat is told to send besides. */
+        /** @description A question as it is sent: by ibid's own clients, or as additional data of useChat. */
         ChatRequest: {
             agent?: string;
             citations?: string;
@@ -1052,44 +1052,44 @@ export interface components {
             run?: string;
             tools?: unknown[];
         };
-        /** @description Counts claims by what was found about them. */
+        /** @description Counts claims by finding. */
         ClaimCounts: {
             doubtful: number;
-            /** @description of NotChecked, those of which no source says what is quoted from it */
+            /** @description those of NotChecked whose quotes none of their sources has */
             failed: number;
             not_checked: number;
             supported: number;
-            /** @description of NotChecked, those that were compared */
+            /** @description those of NotChecked that were compared */
             unsure: number;
         };
         /**
-         * @description What was found out about a claim.
+         * @description The result of comparing a claim with its excerpts.
          * @enum {string}
          */
         ClaimFinding: "doubtful" | "not-checked" | "supported";
         /** @description What was found about one claim. */
         ClaimReport: {
-            /** @description the checker that said it */
+            /** @description the checker's name */
             by: string;
             claim_id: string;
             counts: components["schemas"]["VerifyCounts"];
             detail: string;
             differs?: components["schemas"]["Difference"][];
-            /** @description Finding is what was found out about the claim; Reason says why it was not checked, and is empty otherwise. */
+            /** @description Finding is the result of comparing the claim with its excerpts; Reason tells why it was not checked, and is empty otherwise. */
             finding: components["schemas"]["ClaimFinding"];
-            /** @description what the checker said; empty: none was asked */
+            /** @description the checker's verdict; empty if no checker was used */
             label?: components["schemas"]["Label"];
-            /** @description URL of the manifest that has it */
+            /** @description URL of its manifest */
             manifest: string;
             /** @description unsure, no-excerpt, cut, unread, no-source, failed, error */
             reason?: string;
-            /** @description likewise: the probability in [0, 1] that the claim is supported */
+            /** @description the checker's probability in [0, 1] that the claim is supported */
             score?: number;
             sources: components["schemas"]["SourceReport"][];
             /** @description of the claim's support: supported-verbatim, … */
             status: components["schemas"]["Status"];
             text: string;
-            /** @description WrongSource is what another claim quotes, and says what this one's own excerpts do not; nil: nothing does. */
+            /** @description WrongSource is an excerpt of another claim that supports this one, as its own do not; nil if there is none. */
             wrong_source?: components["schemas"]["Excerpted"];
         };
         /** @description A possible conflict between two passages of the run: see support.Conflict. */
@@ -1100,7 +1100,7 @@ export interface components {
             note: string;
         };
         /**
-         * @description What differs.
+         * @description What kind of detail differs.
          * @enum {string}
          */
         ConflictKind: "antonym" | "date" | "modality" | "name" | "negation" | "number" | "role" | "unit";
@@ -1146,42 +1146,42 @@ export interface components {
             };
         };
         /**
-         * @description Says what a citation's span is.
+         * @description What a citation's span marks.
          * @enum {string}
          */
         Covers: "block" | "claim" | "link" | "point";
-        /** @description What a claim says otherwise than its excerpt. */
+        /** @description A detail in which a claim contradicts its excerpt. */
         Difference: {
-            /** @description the words of the claim */
+            /** @description the claim's words */
             claim: string;
-            /** @description what the excerpt has in their place */
+            /** @description the excerpt's words in their place */
             excerpt: string;
             kind: components["schemas"]["ConflictKind"];
             /** @description of the excerpt */
             sentence: string;
         };
-        /** @description Something that a provider's terms demand to be shown, unchanged, wherever the answer is shown. */
+        /** @description Content that a provider's terms require to be shown, unchanged, wherever the answer is shown. */
         Display: {
-            /** @description hostile until sandboxed */
+            /** @description untrusted: show it in a sandbox only */
             html: string;
             /** @description google-search-suggestions */
             kind: string;
         };
-        /** @description Something that a provider's terms demand to be shown, unchanged, wherever the answer is shown. */
+        /** @description Content that a provider's terms require to be shown, unchanged, wherever the answer is shown. */
         DisplayRequest: {
-            /** @description hostile until sandboxed */
+            /** @description untrusted: show it in a sandbox only */
             html?: string;
             /** @description google-search-suggestions */
             kind?: string;
         };
-        /** @description The answer document, version 1: an Answer as JSON, flat and in the unit its reader counts in. What is absent is null, and an empty list is []. Fields may be added within version 1; none is renamed or removed. Answer.Document makes one. It may share memory with the answer: neither changes the other, and nobody should. */
+        /** @description The answer document, version 1: an Answer as flat JSON with offsets in the unit its reader needs. What is absent is null; an empty list is []. Fields may be added within version 1; none is renamed or removed. Answer.Document makes one. It may share memory with the answer, so neither should be modified. */
         Document: {
-            /** @description reasoning and calls of tools, in their order */
+            /** @description reasoning and tool calls, in order */
             activities?: components["schemas"]["DocumentActivity"][];
             alternatives: components["schemas"]["Document"][];
-            /** @description minted by a gateway */
+            /** @description assigned by a gateway */
             answer_id: string | null;
-            /** @description by text_end, text_start, index, arrival; those without a place last */
+            /** @description sorted by text_end, text_start, index and arrival; those without a place last */
             citations: components["schemas"]["DocumentCitation"][];
             /** @description the text with markers */
             cited_text: string;
@@ -1195,7 +1195,7 @@ export interface components {
             has_citations: boolean;
             /** @description the provider's own */
             id: string | null;
-            /** @description which file it was read from */
+            /** @description the file it was read from */
             input?: string;
             issues: components["schemas"]["Issue"][];
             model: string | null;
@@ -1211,14 +1211,14 @@ export interface components {
             /** @description hexadecimal */
             text_sha256: string;
             tool_calls: components["schemas"]["ToolCall"][];
-            /** @description of every offset below but those in locators */
+            /** @description of all offsets below except those in locators */
             unit: components["schemas"]["Unit"];
             version: number;
         };
         /** @description An Activity in a Document. */
         DocumentActivity: {
             error: string | null;
-            /** @description null, like the name, if it is no call of a tool */
+            /** @description null, like the name, unless it is a tool call */
             id: string | null;
             /** @description any JSON */
             input: unknown;
@@ -1228,15 +1228,15 @@ export interface components {
             output: unknown;
             /** @description the provider ran the tool */
             server: boolean;
-            /** @description null exactly if it is no reasoning */
+            /** @description null unless it is reasoning */
             text: string | null;
-            /** @description where in the text it came */
+            /** @description where in the text it happened */
             text_start: number;
         };
         /** @description An Activity in a Document. */
         DocumentActivityRequest: {
             error?: string;
-            /** @description null, like the name, if it is no call of a tool */
+            /** @description null, like the name, unless it is a tool call */
             id?: string;
             /** @description any JSON */
             input?: unknown;
@@ -1246,9 +1246,9 @@ export interface components {
             output?: unknown;
             /** @description the provider ran the tool */
             server?: boolean;
-            /** @description null exactly if it is no reasoning */
+            /** @description null unless it is reasoning */
             text?: string;
-            /** @description where in the text it came */
+            /** @description where in the text it happened */
             text_start?: number;
         };
         /** @description A Chunk in a Document. */
@@ -1275,11 +1275,11 @@ export interface components {
             claim_start: number | null;
             confidence: number | null;
             covers: components["schemas"]["Covers"];
-            /** @description which citation of the answer it is, from 1 */
+            /** @description number of the citation in the answer, from 1 */
             group: number;
-            /** @description the citation's */
+            /** @description of the citation */
             id: string;
-            /** @description the source's */
+            /** @description of the source */
             index: number;
             locator: components["schemas"]["Locator"] | null;
             origin: components["schemas"]["Origin"];
@@ -1289,7 +1289,7 @@ export interface components {
             source_url: string | null;
             support: components["schemas"]["Support"] | null;
             text_end: number | null;
-            /** @description null: the citation has no place */
+            /** @description null if the citation has no place */
             text_start: number | null;
             verification: components["schemas"]["Verification"] | null;
         };
@@ -1303,11 +1303,11 @@ export interface components {
             claim_start?: number;
             confidence?: number;
             covers?: components["schemas"]["Covers"];
-            /** @description which citation of the answer it is, from 1 */
+            /** @description number of the citation in the answer, from 1 */
             group?: number;
-            /** @description the citation's */
+            /** @description of the citation */
             id?: string;
-            /** @description the source's */
+            /** @description of the source */
             index?: number;
             locator?: components["schemas"]["LocatorRequest"];
             origin?: components["schemas"]["Origin"];
@@ -1317,7 +1317,7 @@ export interface components {
             source_url?: string;
             support?: components["schemas"]["SupportRequest"];
             text_end?: number;
-            /** @description null: the citation has no place */
+            /** @description null if the citation has no place */
             text_start?: number;
             verification?: components["schemas"]["VerificationRequest"];
         };
@@ -1337,14 +1337,14 @@ export interface components {
             text_end?: number;
             text_start?: number;
         };
-        /** @description The answer document, version 1: an Answer as JSON, flat and in the unit its reader counts in. What is absent is null, and an empty list is []. Fields may be added within version 1; none is renamed or removed. Answer.Document makes one. It may share memory with the answer: neither changes the other, and nobody should. */
+        /** @description The answer document, version 1: an Answer as flat JSON with offsets in the unit its reader needs. What is absent is null; an empty list is []. Fields may be added within version 1; none is renamed or removed. Answer.Document makes one. It may share memory with the answer, so neither should be modified. */
         DocumentRequest: {
-            /** @description reasoning and calls of tools, in their order */
+            /** @description reasoning and tool calls, in order */
             activities?: components["schemas"]["DocumentActivityRequest"][];
             alternatives?: components["schemas"]["DocumentRequest"][];
-            /** @description minted by a gateway */
+            /** @description assigned by a gateway */
             answer_id?: string;
-            /** @description by text_end, text_start, index, arrival; those without a place last */
+            /** @description sorted by text_end, text_start, index and arrival; those without a place last */
             citations?: components["schemas"]["DocumentCitationRequest"][];
             /** @description the text with markers */
             cited_text?: string;
@@ -1358,7 +1358,7 @@ export interface components {
             has_citations?: boolean;
             /** @description the provider's own */
             id?: string;
-            /** @description which file it was read from */
+            /** @description the file it was read from */
             input?: string;
             issues?: components["schemas"]["IssueRequest"][];
             model?: string;
@@ -1374,25 +1374,25 @@ export interface components {
             /** @description hexadecimal */
             text_sha256?: string;
             tool_calls?: components["schemas"]["ToolCallRequest"][];
-            /** @description of every offset below but those in locators */
+            /** @description of all offsets below except those in locators */
             unit?: components["schemas"]["Unit"];
             version?: number;
         };
         /** @description A Source in a Document. */
         DocumentSource: {
-            /** @description null, not [], if nobody is known */
+            /** @description null, not [], if unknown */
             authors: string[] | null;
             chunks: components["schemas"]["DocumentChunk"][];
             cited: boolean;
             content: string | null;
             filename: string | null;
-            /** @description Source.GlobalID, where it is not what the key is made of */
+            /** @description Source.GlobalID, unless the key is made from it */
             global_id?: string;
-            /** @description unique in this document */
+            /** @description unique in the document */
             id: string;
-            /** @description the number it is shown with */
+            /** @description the number shown for it */
             index: number;
-            /** @description the same source in any document: see Source.Key */
+            /** @description identifies the source across documents: see Source.Key */
             key: string;
             kind: components["schemas"]["SourceKind"];
             license: string | null;
@@ -1401,7 +1401,7 @@ export interface components {
             /** Format: date-time */
             retrieved_at: string | null;
             score: number | null;
-            /** @description null exactly if the score is */
+            /** @description null if and only if the score is null */
             score_origin: components["schemas"]["ScoreOrigin"] | null;
             site: string | null;
             title: string | null;
@@ -1409,19 +1409,19 @@ export interface components {
         };
         /** @description A Source in a Document. */
         DocumentSourceRequest: {
-            /** @description null, not [], if nobody is known */
+            /** @description null, not [], if unknown */
             authors?: string[];
             chunks?: components["schemas"]["DocumentChunkRequest"][];
             cited?: boolean;
             content?: string;
             filename?: string;
-            /** @description Source.GlobalID, where it is not what the key is made of */
+            /** @description Source.GlobalID, unless the key is made from it */
             global_id?: string;
-            /** @description unique in this document */
+            /** @description unique in the document */
             id?: string;
-            /** @description the number it is shown with */
+            /** @description the number shown for it */
             index?: number;
-            /** @description the same source in any document: see Source.Key */
+            /** @description identifies the source across documents: see Source.Key */
             key?: string;
             kind?: components["schemas"]["SourceKind"];
             license?: string;
@@ -1430,7 +1430,7 @@ export interface components {
             /** Format: date-time */
             retrieved_at?: string;
             score?: number;
-            /** @description null exactly if the score is */
+            /** @description null if and only if the score is null */
             score_origin?: components["schemas"]["ScoreOrigin"];
             site?: string;
             title?: string;
@@ -1442,7 +1442,7 @@ export interface components {
             text: string;
         };
         /**
-         * @description Says which side of a comparison has a piece.
+         * @description Tells which side of a comparison has a piece.
          * @enum {string}
          */
         EditKind: "quote" | "same" | "text";
@@ -1451,7 +1451,7 @@ export interface components {
             excerpt: string;
             url: string;
         };
-        /** @description What a manifest says of a source; empty members are not said. */
+        /** @description What a manifest records of a source. Members are empty if not recorded. */
         Expected: {
             excerpt_hash: string;
             hash: string;
@@ -1510,7 +1510,7 @@ export interface components {
              */
             verdict?: "right" | "wrong-source" | "not-said" | "other";
         };
-        /** @description One thing that was found, good or bad. */
+        /** @description The result of one check, good or bad. */
         Finding: {
             /** @description the claim's id */
             claim?: string;
@@ -1525,22 +1525,22 @@ export interface components {
             /** @description the source's URL */
             source?: string;
         };
-        /** @description Are the two findings of a report, side by side: neither changes the other. */
+        /** @description Are the two results of a report. They are independent of each other. */
         Findings: {
             claims: components["schemas"]["ClaimCounts"];
-            /** @description as Report.State */
+            /** @description same as Report.State */
             sources: components["schemas"]["State"];
         };
         /**
-         * @description Says why an answer ended. Empty: unknown.
+         * @description The reason why an answer ended; empty if unknown.
          * @enum {string}
          */
         Finish: "error" | "filter" | "length" | "refusal" | "stop" | "tool";
-        /** @description The record of one thing that failed, or of a doubtful claim (claim-doubtful): one for each manifest, claim, source and status. */
+        /** @description The record of one failure, or of one doubtful claim (claim-doubtful): there is one for each manifest, claim, source and status. */
         Incident: {
-            /** @description of the bundle's JSON, hexadecimal; empty: there is none */
+            /** @description of the bundle's JSON, hexadecimal; empty if there is none */
             bundle_sha256: string;
-            /** @description empty: it is about the manifest or the response */
+            /** @description empty if it is about the manifest or the response */
             claim_id: string;
             detail: string;
             expected: components["schemas"]["Expected"];
@@ -1552,7 +1552,7 @@ export interface components {
             observed: components["schemas"]["IncidentObserved"];
             /** Format: date-time */
             observed_at: string;
-            /** @description ID of the record before; empty: this is the first */
+            /** @description ID of the previous record; empty for the first */
             prev: string;
             response_url: string;
             source_url: string;
@@ -1560,7 +1560,7 @@ export interface components {
             verifier: string;
             verifier_version: string;
         };
-        /** @description What was found in place of what was expected. Empty members were not found out. */
+        /** @description What was found instead of what was expected. Members are empty if unknown. */
         IncidentObserved: {
             edits: number;
             /** Format: date-time */
@@ -1571,12 +1571,12 @@ export interface components {
             nearest_excerpt: string;
             text_hash: string;
         };
-        /** @description Something odd about a response that was read all the same. The codes are listed in docs/answer.md. */
+        /** @description Reports something unusual about a response that could still be read. The codes are listed in docs/answer.md. */
         Issue: {
             code: string;
             detail: string;
         };
-        /** @description Something odd about a response that was read all the same. The codes are listed in docs/answer.md. */
+        /** @description Reports something unusual about a response that could still be read. The codes are listed in docs/answer.md. */
         IssueRequest: {
             code?: string;
             detail?: string;
@@ -1587,21 +1587,21 @@ export interface components {
          */
         Kind: "bundle" | "document" | "manifest" | "response";
         /**
-         * @description What a Checker says of a claim and its passages.
+         * @description A Checker's judgement on a claim and its passages.
          * @enum {string}
          */
         Label: "contradicted" | "partial" | "supported" | "unsupported" | "unverified";
-        /** @description Compares what a publisher promises with what was seen. */
+        /** @description Compares the promised level with the observed one. */
         Levels: {
-            /** @description 0: nothing was announced */
+            /** @description 0 if nothing was announced */
             observed: number;
-            /** @description 0: nothing */
+            /** @description 0 if none */
             promised: number;
             /** @description what is missing for the next level */
             why: string[];
         };
         /**
-         * @description Says why a sentence is said to rest on a passage.
+         * @description The reason why a sentence is linked to a passage.
          * @enum {string}
          */
         LinkReason: "citation" | "inferred" | "marker";
@@ -1624,7 +1624,7 @@ export interface components {
             verification?: components["schemas"]["Verification"];
             via: number[];
         };
-        /** @description Says where in a source something stands. Zero fields are unknown. */
+        /** @description A place in a source. Zero fields are unknown. */
         Locator: {
             /** @description 0-based content block */
             block?: number;
@@ -1638,10 +1638,10 @@ export interface components {
             chunk?: string;
             /** @description 1-based */
             page?: number;
-            /** @description first and last page, where there are several */
+            /** @description first and last page, if there are several */
             pages?: number[];
         };
-        /** @description Says where in a source something stands. Zero fields are unknown. */
+        /** @description A place in a source. Zero fields are unknown. */
         LocatorRequest: {
             /** @description 0-based content block */
             block?: number;
@@ -1655,7 +1655,7 @@ export interface components {
             chunk?: string;
             /** @description 1-based */
             page?: number;
-            /** @description first and last page, where there are several */
+            /** @description first and last page, if there are several */
             pages?: number[];
         };
         /** @description The location of the manifest of an answer or of a run, as JSON. */
@@ -1668,45 +1668,45 @@ export interface components {
             state: string;
             url: string;
         };
-        /** @description What was found about one manifest. Empty members are not known. */
+        /** @description What was found about one manifest. Members are empty if unknown. */
         ManifestReport: {
             agent_id: string;
             emitted_at: string;
-            /** @description where its publisher takes incidents; empty: nowhere */
+            /** @description where its publisher accepts incidents; empty if nowhere */
             incidents: string;
-            /** @description of the signature; empty: unsigned */
+            /** @description of the signature; empty if unsigned */
             key_id: string;
-            /** @description its own */
+            /** @description of this manifest */
             level: components["schemas"]["Levels"];
-            /** @description of the checkpoint that proves it */
+            /** @description entries of the checkpoint that proves it */
             log_size: number;
             /** @description its digest is in the publisher's log */
             logged: boolean;
             run_id: string;
             /** @description of its body, hexadecimal */
             sha256: string;
-            /** @description its created */
+            /** @description created parameter of the signature */
             signed_at: string;
-            /** @description Verified, and its host or key is one that the verifier trusts */
+            /** @description Verified, and its host or key is in Verifier.Trust */
             trusted: boolean;
             /** @description the entry of Verifier.Trust */
             trusted_by: string;
             url: string;
-            /** @description the signature holds, and its key is good */
+            /** @description the signature is valid, and its key is good */
             verified: boolean;
         };
-        /** @description Where a text has a quote. Offsets are code points of the text, half-open. */
+        /** @description The place of a quote in a text. Offsets are in code points of the text, half-open. */
         Match: {
-            /** @description how often the text has it, without overlaps */
+            /** @description number of occurrences, without overlaps */
             count: number;
-            /** @description Cut says that it begins inside a word or number, or ends inside a number: what is quoted may say something else than the text does, as "5 percent" of "15 percent" does. */
+            /** @description Cut means that it begins inside a word or number, or ends inside a number, so that the quote may mean something else than the text: "5 percent" in "15 percent". */
             cut?: boolean;
             end: number;
             how: components["schemas"]["MatchKind"];
             start: number;
         };
         /**
-         * @description How a text has a quote.
+         * @description How a text matches a quote.
          * @enum {string}
          */
         MatchKind: "elsewhere" | "exact" | "reformatted";
@@ -1715,7 +1715,7 @@ export interface components {
             role: string;
             text: string;
         };
-        /** @description The stretch of a text that is most similar to a quote. It explains why a quote was not found; it proves nothing. */
+        /** @description The part of a text that is most similar to a quote. It explains why a quote was not found; it proves nothing. */
         Near: {
             /** @description from the quote to the text */
             diff: components["schemas"]["Edit"][];
@@ -1724,16 +1724,16 @@ export interface components {
             end: number;
             /** @description code points of the text, half-open */
             start: number;
-            /** @description what stands there */
+            /** @description the text there */
             text: string;
         };
         /**
-         * @description Says who made a citation.
+         * @description Where a citation came from.
          * @enum {string}
          */
         Origin: "inferred" | "marker" | "provider";
         /**
-         * @description Says what a part is to the reader.
+         * @description The role of a part.
          * @enum {string}
          */
         PartKind: "answer" | "commentary" | "refusal";
@@ -1758,12 +1758,12 @@ export interface components {
             /** @description keys, global ids or URLs, as in GET /v1/sources */
             sources?: string[];
         };
-        /** @description An error with which a provider answered. */
+        /** @description An error that a provider returned instead of an answer, or within one. */
         ProviderError: {
             code: string;
             message: string;
         };
-        /** @description An error with which a provider answered. */
+        /** @description An error that a provider returned instead of an answer, or within one. */
         ProviderErrorRequest: {
             code?: string;
             message?: string;
@@ -1792,19 +1792,19 @@ export interface components {
             /** @description null if it is numbered when the run is read */
             step_number: number | null;
         };
-        /** @description What a verification found. It is plain data; its JSON is documented in docs/verify.md. */
+        /** @description The result of a verification. It is plain data; its JSON is documented in docs/verify.md. */
         Report: {
             /** Format: date-time */
             checked_at: string;
             /** @description of all manifests */
             claims: components["schemas"]["ClaimReport"][];
-            /** @description why there is nothing to report on: set by who collects reports, as for a file that cannot be read */
+            /** @description why there is nothing to report on, as a file that cannot be read; set by the caller that collects reports */
             error?: string;
             failure: components["schemas"]["Finding"][];
             findings: components["schemas"]["Findings"];
-            /** @description also warnings, and what could not be looked at: see Counts */
+            /** @description also warnings, and what could not be checked: see Counts */
             info: components["schemas"]["Finding"][];
-            /** @description the URL or the name of what was verified; empty: it has none */
+            /** @description the URL or the name of what was verified; empty if it has none */
             input: string;
             kind: components["schemas"]["Kind"];
             /** @description the lowest of the manifests' */
@@ -1813,13 +1813,13 @@ export interface components {
             manifests: components["schemas"]["ManifestReport"][];
             /** @description nothing was fetched */
             offline: boolean;
-            /** @description where the response came from; empty: not known, or there was none */
+            /** @description where the response came from; empty if unknown or none */
             response_url: string;
-            /** @description announced without a manifest (Level 1): only whether they can be read */
+            /** @description announced without a manifest (Level 1): whether they can be read, no more */
             sources: components["schemas"]["SourceReport"][];
             /** @description of the sources, their manifests and signatures */
             state: components["schemas"]["State"];
-            /** @description Success, Info and Failure are all that was found about the response and its manifests, in the order in which it was looked at. What was found about single sources stands in Claims, and what failed there stands in Failure, too. */
+            /** @description Success, Info and Failure are all findings about the response and its manifests, in the order in which they were made. Findings about single sources are in Claims; failures among them are also in Failure. */
             success: components["schemas"]["Finding"][];
             /** @description of sources that are agents' answers themselves */
             upstream: components["schemas"]["Report"][];
@@ -1929,7 +1929,7 @@ export interface components {
             version?: string;
         };
         /**
-         * @description Says where a score came from. Empty when there is no score.
+         * @description Where a score came from; empty if there is no score.
          * @enum {string}
          */
         ScoreOrigin: "overlap" | "provider" | "rank" | "retriever";
@@ -1955,20 +1955,20 @@ export interface components {
             quote: string | null;
         };
         /**
-         * @description Says what a source is.
+         * @description The kind of a Source.
          * @enum {string}
          */
         SourceKind: "document" | "file" | "image" | "map" | "tool" | "web";
         /** @description What was found about one source of one claim. */
         SourceReport: {
-            /** @description Result is an earlier one */
+            /** @description Result is from an earlier job */
             cached: boolean;
             /**
              * Format: date-time
              * @description when Result was found
              */
             checked_at: string;
-            /** @description what the manifest quotes; empty: nothing */
+            /** @description the manifest's quote; empty if it has none */
             excerpt: string;
             expected: components["schemas"]["Expected"];
             result: components["schemas"]["SourceResult"];
@@ -2007,43 +2007,43 @@ export interface components {
             verification?: components["schemas"]["VerificationRequest"];
             version?: string;
         };
-        /** @description What was found about one source of one claim. It is plain data. */
+        /** @description The result of checking one source of one claim. It is plain data. */
         SourceResult: {
             /**
              * Format: date-time
-             * @description when the source was read; zero: it was not
+             * @description when the source was read; zero if it was not
              */
             checked_at?: string;
             counts: components["schemas"]["VerifyCounts"];
-            /** @description what the source says, if it passed: evidence for the claim */
+            /** @description the source's own words, if it passed: evidence for the claim */
             excerpt?: string;
             final_url?: string;
             /** @description of the octets now */
             hash?: string;
             http_status?: number;
-            /** @description where the excerpt stands now; nil: nowhere, or none was recorded */
+            /** @description where the excerpt is now; nil if it was not found, or none was recorded */
             match?: components["schemas"]["Match"];
-            /** @description what stands there instead */
+            /** @description the most similar text found instead */
             near?: components["schemas"]["Near"];
-            /** @description a sentence for a person */
+            /** @description a sentence for people */
             note?: string;
-            /** @description of what was not read: dns, connect, tls, timeout, 5xx, 429 …; of an archive's copy: why the source was not read */
+            /** @description why the source was not read: dns, connect, tls, timeout, 5xx, 429 …; for an archived copy, the source's status */
             reason?: string;
             /** @description FinalURL belongs to another domain than the one recorded */
             redirected?: boolean;
             status: components["schemas"]["Status"];
             /** @description of the text now */
             text_hash?: string;
-            /** @description what the recorded offset turned out to count in, where the manifest does not say */
+            /** @description the unit of the recorded offset, as found out if the manifest does not give it */
             unit?: components["schemas"]["VerifyUnit"];
         };
         /**
-         * @description What a whole report comes to.
+         * @description The overall result of a report.
          * @enum {string}
          */
         State: "invalid" | "pending" | "trusted" | "unverifiable" | "valid";
         /**
-         * @description One word for what was found. The words of the attribution specification, §13, are in its order, in which the first that applies is said. A new status is a constant here, a word in counted unless it is a failure, and a row in docs/attribution-v1.md and docs/verify.md.
+         * @description The result of a check, in a word. The words of the attribution specification, §13, are in its order, in which the first that applies is reported. A new status needs a constant here, an entry in statusesByCount unless it is a failure, and a row in docs/attribution-v1.md and docs/verify.md.
          * @enum {string}
          */
         Status: "access-denied" | "algorithm-unsupported" | "authority-mismatch" | "authority-unchecked" | "authority-verified" | "blocked" | "chain-gap" | "chain-invalid" | "chain-valid" | "claim-doubtful" | "coverage-insufficient" | "excerpt-altered" | "excerpt-cut" | "excerpt-found" | "excerpt-mismatch" | "excerpt-missing" | "excerpt-reformatted" | "excerpt-too-short" | "expired" | "gone" | "hash-mismatch" | "header-malformed" | "header-missing" | "header-read" | "key-from-bundle" | "key-outside-validity" | "key-revoked" | "key-unavailable" | "key-unknown" | "level-met" | "level-not-met" | "log-changed" | "log-inconsistent" | "log-proof-invalid" | "log-unavailable" | "logged" | "manifest-blocked" | "manifest-inconsistent" | "manifest-malformed" | "manifest-mismatch" | "manifest-mutated" | "manifest-pending" | "manifest-read" | "manifest-too-large" | "manifest-unreachable" | "not-dereferenceable" | "not-logged" | "not-yet-valid" | "nothing-claimed" | "nothing-quoted" | "nothing-recorded" | "offset-wrong" | "output-bound" | "output-mismatch" | "output-unchecked" | "redirected" | "replayed" | "response-unreadable" | "robots-disallowed" | "signature-expired" | "signature-invalid" | "signature-valid" | "source-drifted-excerpt-intact" | "source-drifted-text-intact" | "source-read" | "support-suspect" | "support-unchecked" | "supported-lexical" | "supported-verbatim" | "too-large" | "unreachable" | "unsigned" | "unsupported-claim" | "unsupported-media" | "upstream-invalid" | "upstream-unverifiable" | "upstream-verified" | "verified" | "verified-from-archive" | "verified-hash-only" | "version-unsupported";
@@ -2057,12 +2057,12 @@ export interface components {
             recorded: components["schemas"]["TrailStep"] | null;
             tool: string | null;
         };
-        /** @description One captured call of a model. */
+        /** @description One captured model call. */
         StepAnswer: {
             answer: components["schemas"]["Document"] | null;
             answer_id: string;
         };
-        /** @description One captured call of a model. */
+        /** @description One captured model call. */
         StepAnswerRequest: {
             answer?: components["schemas"]["DocumentRequest"];
             answer_id?: string;
@@ -2116,7 +2116,7 @@ export interface components {
             expires_at: string;
             run: string;
         };
-        /** @description What a run rested on. As JSON it is the run with the members source_summary, display, sentences and uncited_share; docs/trail.md describes them. */
+        /** @description Lists the sources that a run rests on. As JSON it is the run with the members source_summary, display, sentences and uncited_share added; docs/trail.md describes them. */
         Summary: {
             /** @description the agent's name */
             agent: string | null;
@@ -2199,9 +2199,9 @@ export interface components {
             /** @description UTF-8 bytes of the final answer */
             text_start: number;
         };
-        /** @description Says whether a citation's sources say what the answer claims. */
+        /** @description The result of checking whether a citation's sources say what the answer claims. */
         Support: {
-            /** @description which checker said it */
+            /** @description the checker that decided it */
             by: string;
             /** @description supported, partial, unsupported, contradicted, unverified */
             label: string;
@@ -2212,9 +2212,9 @@ export interface components {
          * @enum {string}
          */
         SupportPartKind: "age" | "agreement" | "author" | "feedback" | "history" | "host" | "https" | "licence" | "prior";
-        /** @description Says whether a citation's sources say what the answer claims. */
+        /** @description The result of checking whether a citation's sources say what the answer claims. */
         SupportRequest: {
-            /** @description which checker said it */
+            /** @description the checker that decided it */
             by?: string;
             /** @description supported, partial, unsupported, contradicted, unverified */
             label?: string;
@@ -2254,7 +2254,7 @@ export interface components {
             id?: string;
             name?: string;
         };
-        /** @description One run of an agent: a question, the steps it took, the answer. It is plain data; a copy shares its slices. Its zero value is a run of which nothing is known. As JSON it is the run of docs/trail.md, with the names that Read takes. */
+        /** @description One run of an agent: the question, the steps it took, the answer. It is plain data; a copy shares its slices. The zero value is a run about which nothing is known. Its JSON is the run that docs/trail.md describes, with the names that Read accepts. */
         Trail: {
             /** @description the agent's name */
             agent: string | null;
@@ -2278,7 +2278,7 @@ export interface components {
             /** @description name@version */
             strategy?: string;
         };
-        /** @description One run of an agent: a question, the steps it took, the answer. It is plain data; a copy shares its slices. Its zero value is a run of which nothing is known. As JSON it is the run of docs/trail.md, with the names that Read takes. */
+        /** @description One run of an agent: the question, the steps it took, the answer. It is plain data; a copy shares its slices. The zero value is a run about which nothing is known. Its JSON is the run that docs/trail.md describes, with the names that Read accepts. */
         TrailRequest: {
             /** @description the agent's name */
             agent?: string;
@@ -2377,20 +2377,20 @@ export interface components {
          * @enum {string}
          */
         Unit: "code-point" | "utf-16" | "utf-8";
-        /** @description Says what came of fetching a citation's source again. */
+        /** @description The result of fetching a citation's source again. */
         Verification: {
             /** Format: date-time */
             checked_at: string | null;
             status: string;
         };
-        /** @description Says what came of fetching a citation's source again. */
+        /** @description The result of fetching a citation's source again. */
         VerificationRequest: {
             /** Format: date-time */
             checked_at?: string;
             status?: string;
         };
         /**
-         * @description What a finding means for the report.
+         * @description What a finding counts as.
          * @enum {string}
          */
         VerifyCounts: "failure" | "info" | "pass" | "unverifiable" | "warning";
@@ -2418,7 +2418,7 @@ export interface components {
             url?: string;
         };
         /**
-         * @description What an offset counts.
+         * @description The unit of an offset.
          * @enum {string}
          */
         VerifyUnit: "octet" | "text" | "utf16";
