@@ -34,9 +34,9 @@ var ErrCheck = errors.New("ibid serve would not start with this configuration")
 
 // CheckOptions receive the output of Check.
 type CheckOptions struct {
-	Out  io.Writer       // called with each error or warning
-	Warn func(err error) // called with advice that belongs to no error
-	Hint func(s string)  // is called with advice that belongs to no error
+	Out  io.Writer       // receives a table of what a server would do
+	Warn func(err error) // called with each error or warning
+	Hint func(s string)  // called with advice that belongs to no error
 	Env  Env             // as in [Options]
 }
 

@@ -117,7 +117,7 @@ func ReadParams(query string, known []Param) (Params, error) {
 				"there is "+cmp.Or(strings.Join(names, ", "), "none"))
 		}
 		if len(all) > 1 {
-			return p, BadRequest(name+": it appears more than once", "give it once:  "+name+"=…")
+			return p, BadRequest(name+": it appears more than once", "give it once: "+name+"=…")
 		}
 		if err := known[at].check(all[0]); err != nil {
 			return p, err
