@@ -36,8 +36,8 @@ starts it: Claude Desktop, Claude Code, Cursor, VS Code or your own agent. Its t
 are cite, attribute, check and verify and, if --data, --db or --config names the
 database of ibid serve, run_sources and find_answers.
 
-Most programs are configured like this, in a file such as claude_desktop_config.json, .mcp.json
-or .cursor/mcp.json:
+Most programs are configured like this, in a file such as
+claude_desktop_config.json, .mcp.json or .cursor/mcp.json:
 
   {
     "mcpServers": {
