@@ -104,7 +104,7 @@ of a source could not be read.`,
 		return pflag.NormalizedName(name)
 	})
 	flags.StringArrayVar(&f.sources, "source", nil,
-		"the `PATH` of a file or directory of sources, or the URL of a page; repeatable, and more may follow as arguments")
+		"the `PATH` of a file or directory of sources, or the URL of a page; repeatable, more may follow as arguments")
 	flags.Var(&f.threshold, "threshold",
 		"the lowest score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1")
 	flags.IntVar(&f.perSentence, "per-sentence", support.DefaultPerSentence,
