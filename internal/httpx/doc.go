@@ -17,7 +17,7 @@
 // # Reading and writing
 //
 // A handler returns an error to refuse a request: [gateway.ProblemOf] determines what the client sees, and
-// [BadRequest], [TooMany] and [StoreError] create such errors. [Request.Params] contains the parameters, checked
+// [BadRequest] and [StoreError] create such errors. [Request.Params] contains the parameters, checked
 // against the route's. [Bodies] reads request bodies within limits, [ReadJSON] small strict ones. [Reply] writes
 // documents with and without an ETag, and [Stream] server-sent events to readers that may be slow.
 //
