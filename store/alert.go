@@ -30,7 +30,7 @@ type AlertKind string
 
 // The kinds of alerts.
 const (
-	AlertSourceChanged AlertKind = "source-changed" // a source does not (or no longer) support what an answer cites
+	AlertSourceChanged AlertKind = "source-changed" // a source does not, or no longer, say what an answer cites
 	AlertDoubtful      AlertKind = "doubtful"       // a claim differs from its source
 	AlertUncited       AlertKind = "uncited"        // an answer that was expected to have citations has none
 	AlertKeyRevoked    AlertKind = "key-revoked"    // a signing key was revoked, ours or a manifest's
@@ -155,7 +155,7 @@ func incidentAlert(tenant, answer string, i *verify.Incident) *Alert {
 	return a
 }
 
-// failedAlert returns the alert for a citation that its source does not support.
+// failedAlert returns the alert for a citation whose source does not say what is cited from it.
 func failedAlert(tenant string, p *Pin) Alert {
 	place := p.URL
 	if u, err := url.Parse(p.URL); err == nil && u.Host != "" {

@@ -149,8 +149,8 @@ func advised(err error, pg *pgconn.PgError, role, database string) error {
 // say nothing about what was to be stored.
 var errNotReady = errors.New("the database is not ready")
 
-// setup migrates a database that could not be reached when the store was opened. The first caller that needs the
-// database does it, while others wait. A nil setup is ready.
+// setup migrates a database that could not be reached when the store was opened. Each caller that needs the database
+// tries to, while others wait, until one has succeeded. A nil setup is ready.
 type setup struct {
 	migrate func(context.Context) error
 	running chan struct{}

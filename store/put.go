@@ -489,7 +489,7 @@ func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) (grow
 // isLater reports whether the call is a later state of another's answer.
 func (c *Call) isLater() bool { return c.Refetch || c.Of != "" }
 
-// earlier returns the row of which r is a later state; nil if there is none, or if it is not older.
+// earlier returns the row of which r is a later state; nil if there is none, or if it has that state or a better one.
 func (tx *transaction) earlier(ctx context.Context, r *row) (*row, error) {
 	var found []numberedCall
 	var err error

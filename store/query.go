@@ -87,7 +87,7 @@ type Run struct {
 
 // SourceQuery selects uses of one source by URL or ID; at least one is required. With both, either match suffices.
 type SourceQuery struct {
-	URL    string // in any form
+	URL    string // in any form: it is normalised
 	ID     string // an ibid.Source.Key, a provider's global id, or the source's id in its answer
 	Cursor string
 	Limit  int

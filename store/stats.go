@@ -73,7 +73,7 @@ func (s *Store) CheckedDays(ctx context.Context, tenant string) ([]CheckedDay, e
 	return list, wrap(err, "counting checks")
 }
 
-// BrokenSource is a source that does not (or no longer) support what was cited from it, or that cannot be read.
+// BrokenSource is a source that does not, or no longer, say what was cited from it, or that cannot be read.
 type BrokenSource struct {
 	Pin // the last citation of it with that status
 

@@ -208,7 +208,7 @@ CREATE TABLE versions (
 	n         {{.Number}} PRIMARY KEY, -- from the numbers of calls.n
 	tenant    TEXT NOT NULL,
 	url       TEXT NOT NULL,
-	hash      TEXT NOT NULL, -- of the octets, which may no longer be in copies
+	hash      TEXT NOT NULL, -- of the octets, which need not be in copies
 	media     TEXT NOT NULL,
 	last_seen BIGINT NOT NULL, -- when it was last seen
 	version   TEXT NOT NULL -- from which the other columns are derived
