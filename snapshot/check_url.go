@@ -32,7 +32,7 @@ func CleanURL(url string) (string, error) {
 
 // IsPublicURL reports whether an absolute http or https address may be readable by anyone: it has no user or password,
 // and its host is not one that only a single machine or network knows (localhost, wiki, wiki.corp.internal, 10.0.0.5,
-// [fd00::1]). Names are not resolved, and the address itself may still be secret.
+// [fd00::1]). Names are not resolved, and what the address names may still be secret.
 func IsPublicURL(url string) bool {
 	t, err := parseTarget(url)
 	switch {

@@ -92,7 +92,7 @@ type host struct {
 	users  int // guarded by hosts.mu
 
 	mu     sync.Mutex
-	next   time.Time // start of the next request
+	next   time.Time // earliest start of the next request
 	until  time.Time // the host asked for a delay until then
 	status int       // of the response that asked for it
 }
@@ -211,7 +211,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // Limits for robots.txt (RFC 9309).
 const (
 	maxRobots       = 500 << 10        // bytes read of each; the rest is ignored
-	robotsLife      = 24 * time.Hour   // how long one is cached
+	robotsLife      = 24 * time.Hour   // how long one is cached at most
 	robotsRetryLife = 10 * time.Minute // how long a failure is cached
 	// maximum length of an address; longer ones are not checked, and not fetched by schedule
 	maxRobotsPath = 2048

@@ -236,7 +236,7 @@ func byMark(b []byte) (name string, rest []byte) {
 	return "", b
 }
 
-// charsetName returns the standard name
+// charsetName returns the standard name of a charset, or "" if it does not know the label.
 func charsetName(label string) string {
 	_, name := charset.Lookup(label)
 	return name

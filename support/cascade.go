@@ -39,8 +39,8 @@ const (
 
 // Cascade returns a checker that asks fast about every pair, and slow about those that fast is unsure of: pairs whose
 // score is at least low and less than high, or missing, and those with a high score but a differing number, date, name
-// or negation ([Verdict.Changed]) or word ([IssueReworded]). If low is not below high, it asks slow only about the
-// latter two.
+// or negation ([Verdict.Changed]) or word ([IssueReworded]). If low is not below high, it asks slow only about pairs
+// without a score and those with such a difference.
 //
 // Pairs nearest to the middle between low and high go first. Pairs over the [Budget] keep fast's verdict, with the
 // issue over-budget. If slow decides, its verdict is returned, with fast's missing terms if it has none of its own, and

@@ -739,7 +739,7 @@ func (p *statementPair) namesSwapped(word string) bool {
 		return false
 	}
 	if len(p.nameOrder(p.a)) < 2 {
-		return true // a lender is no borrower
+		return true // who lends to one may borrow from another
 	}
 	a, b := p.nameOrder(p.a), p.nameOrder(p.b)
 	return len(a) > 1 && len(b) > 1 && a[0] != b[0]

@@ -615,7 +615,7 @@ func (r *valueReader) skipHyphen(i int) int {
 	return i
 }
 
-// smallWords reads a number below one thousand.
+// smallWords reads a number below one hundred, or hundreds and the rest: "nineteen hundred and five".
 func (r *valueReader) smallWords(i int) (float64, int) {
 	value, next := r.belowHundred(i)
 	if next == i || !r.is(next, "hundred") {

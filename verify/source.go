@@ -278,7 +278,7 @@ func (c *comparison) compareExcerptHash() SourceResult {
 	case c.isInPlace():
 		return c.foundResult()
 	case !c.unchanged:
-		return c.end(HashMismatch, "The source has other text in the excerpt's place, and its words were not recorded.")
+		return c.end(HashMismatch, "The excerpt's place has other text now, and the excerpt's words were not recorded.")
 	case c.advisory() || c.inferred():
 		return c.end(VerifiedHashOnly, "The source is unchanged; the private excerpt is not found in its place.")
 	}

@@ -47,7 +47,7 @@ const (
 	Blocked              Status = "blocked"
 	RobotsDisallowed     Status = "robots-disallowed"
 	NotDereferenceable   Status = "not-dereferenceable" // urn:ibid:src:…, which cannot be fetched
-	Unreachable          Status = "unreachable"         // for SourceResult.Reason
+	Unreachable          Status = "unreachable"         // see SourceResult.Reason
 	Gone                 Status = "gone"
 	AccessDenied         Status = "access-denied"
 	TooLarge             Status = "too-large"

@@ -19,7 +19,7 @@ type converse struct {
 	out
 	givenSources
 	inputs      map[int][]byte // the streamed inputs of tools so far, by content block
-	calls       map[int]string // the ids of the calls of blocks, which may be their results
+	calls       map[int]string // by content block: the id of the call that it is, or is the result of
 	cites       int            // citations so far
 	message     int            // counts texts: those around tool calls and reasoning are messages of their own
 	hasText     bool           // the message has text
