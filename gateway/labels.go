@@ -115,7 +115,7 @@ func readLabel(h http.Header, name string, check func(string) string) (string, e
 }
 
 func badHeader(name, why string) error {
-	return NewProblem(CodeBadRequest, "header "+name+": "+why, "docs/http.md says what the Ibid- headers may hold")
+	return NewProblem(CodeBadRequest, "header "+name+": "+why, "see docs/http.md for the Ibid- headers")
 }
 
 // CheckID returns what is wrong with the id of a run or conversation, or "" if it is valid.
