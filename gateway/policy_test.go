@@ -282,7 +282,7 @@ func TestPoliciesOfOthers(t *testing.T) {
 	}
 }
 
-// Over its quota, a tenant's answers pass unchanged and are not kept; freed space is used again.
+// Answers of a tenant over its quota pass unchanged and are not stored; freed space is used again.
 func TestQuota(t *testing.T) {
 	want := message(millFine, millFine)
 	p := newPoliced(t, answerJSON(want), nil, map[string]gateway.Tenant{store.DefaultTenant: {Quota: 100}})

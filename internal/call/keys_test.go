@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A key is found in each form in which a response may repeat it, and a word that is too short to be one is not.
+// A key is found in every form in which a response may repeat it; a string too short to be a key is not.
 func TestKeyForms(t *testing.T) {
 	const key = `sk/a+b&c<d>"e"'f'=`
 	keys := KeysOf(map[string][]string{"Authorization": {"Bearer " + key}, "X-Api-Key": {"herons"}})

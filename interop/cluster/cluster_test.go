@@ -73,8 +73,8 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// Whatever is wrong with the connections between clients, gateways, providers, PostgreSQL and NATS, in both directions:
-// nothing whose end a client received is lost or altered, aborted responses do not look complete, and everything
+// Whatever is wrong with the connections between clients, gateways, providers, PostgreSQL and NATS, in both directions,
+// no answer whose end a client received is lost or altered, aborted responses do not look complete, and everything
 // recovers when the fault is over.
 func TestConnections(t *testing.T) {
 	c := startCluster(t, options{nodes: 2, proxied: true})
