@@ -13,7 +13,7 @@ request = {
     "model": "gpt-5",
     "input": "How many herons nest at Lake Tonbo?",
     "tools": [{"type": "web_search"}],
-    "include": ["web_search_call.action.sources"],  # also the sources that the answer does not cite
+    "include": ["web_search_call.action.sources"],  # including sources that the answer does not cite
 }
 
 raw = client.responses.with_raw_response.create(**request)
