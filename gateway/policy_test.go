@@ -144,7 +144,7 @@ func TestPolicies(t *testing.T) {
 							t.Errorf("%v %s", res.Header, body)
 						}
 						if c := p.stored(t, res.Header.Get(gateway.AnswerHeader)); c.Answer.Text != answer.text || c.Status != 200 {
-							t.Errorf("kept: %+v", c)
+							t.Errorf("stored: %+v", c)
 						}
 						var alerts []string
 						if hit {
@@ -301,7 +301,7 @@ func TestQuota(t *testing.T) {
 	p.stored(t, first)
 	for range 2 {
 		if id := ask(); id != "" {
-			t.Errorf("%s is kept over the quota", id)
+			t.Errorf("%s is stored over the quota", id)
 		}
 	}
 	testenv.Equal(t, "alerts", []string{"quota", "quota"}, p.kinds(t))

@@ -171,16 +171,16 @@ func (w *world) testResponsesAgain(t *testing.T) {
 	again := testenv.Must(client.Responses.Get(t.Context(), first.ID, responses.ResponseGetParams{}, option.WithResponseInto(&raw)))(t)
 	second := &said{Answer: first.Answer}
 	if second.readResponse(again); !cmp.Equal(first, second) {
-		t.Errorf("the SDK sees another response (-first +again):\n%s", cmp.Diff(first, second))
+		t.Errorf("the second response differs (-first +again):\n%s", cmp.Diff(first, second))
 	}
 	if diff := cmp.Diff(before, w.document(t, first.Answer)); diff != "" {
-		t.Errorf("another answer is kept (-before +after):\n%s", diff)
+		t.Errorf("the stored answer differs (-before +after):\n%s", diff)
 	}
 	if now := w.count(t); now != count {
-		t.Errorf("%d answers are kept, were %d", now, count)
+		t.Errorf("%d answers are stored, were %d", now, count)
 	}
 	if id := raw.Header.Get("Ibid-Answer"); id != "" && id != first.Answer {
-		t.Errorf("the response names answer %s, the kept one is %s", id, first.Answer)
+		t.Errorf("the response names answer %s, the stored one is %s", id, first.Answer)
 	}
 }
 

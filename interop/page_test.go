@@ -87,7 +87,7 @@ func elementExample(t *testing.T, base string) string {
 	_, rest, _ := strings.Cut(string(doc), "```html\n")
 	page, _, ok := strings.Cut(rest, "```")
 	if !ok || !strings.Contains(page, `src="/ibid.js"`) {
-		t.Fatal("docs/element.md has no page any more that loads /ibid.js")
+		t.Fatal("docs/element.md no longer has a page that loads /ibid.js")
 	}
 	return strings.Replace(page, `src="/ibid.js"`, `src="`+base+`/ibid.js"`, 1)
 }

@@ -287,7 +287,7 @@ func startDemo(t *testing.T, program string) string {
 			}
 		}
 		if err != nil {
-			t.Fatalf("ibid demo said nothing of its page: %v\n%s", err, &log)
+			t.Fatalf("ibid demo did not report its page: %v\n%s", err, &log)
 		}
 	}
 }

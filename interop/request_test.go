@@ -87,7 +87,7 @@ func (c *requestCase) run(t *testing.T, stream bool) {
 	ours, theirs := readAsked(t, &p, r), readAsked(t, &p, spy.requests[0])
 	for _, d := range c.differences {
 		if body, ok := ours.Body.(map[string]any); !ok || !d.rewrite(body) {
-			t.Errorf("there is no such difference any more: %s", d.why)
+			t.Errorf("this difference no longer exists: %s", d.why)
 		}
 	}
 	if diff := cmp.Diff(theirs, ours); diff != "" {

@@ -73,12 +73,12 @@ func (s *suite) everyWay(t *testing.T, c sdkCall) *heard {
 		through: s.call(t, c, s.gateway, http.DefaultClient),
 	}
 	if diff := cmp.Diff(h.direct, h.through, sameReply()); diff != "" {
-		t.Errorf("the SDK sees another response through the gateway (-direct +through):\n%s", diff)
+		t.Errorf("the response through the gateway differs (-direct +through):\n%s", diff)
 	}
 	if h.through.Status == 0 || h.through.Answer != "" {
 		h.kept = s.document(t, h.through.Answer)
 		if h.through.ID != "" && (h.kept.ID == nil || *h.kept.ID != h.through.ID) {
-			t.Errorf("the SDK sees the provider's id %q, the kept answer has %v", h.through.ID, h.kept.ID)
+			t.Errorf("the SDK sees the provider's id %q, the stored answer has %v", h.through.ID, h.kept.ID)
 		}
 	}
 	if !s.foreign {
@@ -98,16 +98,16 @@ func (s *suite) teeWay(t *testing.T, c sdkCall, h *heard) {
 	}}
 	teed := s.call(t, c, s.upstream, &http.Client{Transport: transport})
 	if diff := cmp.Diff(h.direct, teed, sameReply()); diff != "" {
-		t.Errorf("the SDK sees another response with tee.Transport (-direct +teed):\n%s", diff)
+		t.Errorf("the response with tee.Transport differs (-direct +teed):\n%s", diff)
 	}
 	if len(answers) != 1 {
-		t.Fatalf("tee.Transport told of %d answers", len(answers))
+		t.Fatalf("tee.Transport reported %d answers", len(answers))
 	}
 	if h.kept == nil {
 		return
 	}
 	if diff := cmp.Diff(h.kept, answers[0].Document(nil), sameAnswer()); diff != "" {
-		t.Errorf("the gateway kept something else than tee.Transport decoded (-kept +decoded):\n%s", diff)
+		t.Errorf("the stored answer differs from the one that tee.Transport decoded (-stored +decoded):\n%s", diff)
 	}
 }
 

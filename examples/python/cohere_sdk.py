@@ -1,4 +1,4 @@
-"""Asks Cohere by its own SDK through ibid, at once and as a stream, and prints the answers with their citations.
+"""Asks Cohere with its own SDK through ibid, whole and as a stream, and prints the answers with their citations.
 
     pip install cohere && python3 cohere_sdk.py
 

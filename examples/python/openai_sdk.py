@@ -1,4 +1,4 @@
-"""Asks OpenAI by its own SDK through ibid, at once and as a stream, and prints the answers with their citations.
+"""Asks OpenAI with its own SDK through ibid, whole and as a stream, and prints the answers with their citations.
 
     pip install openai && python3 openai_sdk.py
 

@@ -122,7 +122,7 @@ func TestBuildRequestRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %q", test.Provider, b, err, test.Want)
 		}
 		if strings.HasSuffix(test.Want, ErrDocuments.Error()) != errors.Is(err, ErrDocuments) {
-			t.Errorf("%s: %v is not told apart by ErrDocuments", test.Provider, err)
+			t.Errorf("%s: errors.Is with ErrDocuments is wrong for %v", test.Provider, err)
 		}
 	}
 }

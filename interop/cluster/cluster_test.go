@@ -68,7 +68,7 @@ func TestCluster(t *testing.T) {
 		suffer(t, c, &fault{do: func(ctx context.Context, c *cluster) error { return c.roll(ctx, "next") }})
 		check := exec.Command(c.programs["current"], "serve", "--check", "--db", c.pg.DSN, "--data", t.TempDir())
 		if said, err := check.CombinedOutput(); err == nil || !strings.Contains(string(said), "newer") {
-			t.Errorf("the version before takes the database: %v\n%s", err, said)
+			t.Errorf("the earlier version accepts the database: %v\n%s", err, said)
 		}
 	})
 }

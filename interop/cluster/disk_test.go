@@ -122,7 +122,7 @@ func TestDiskFullAtStart(t *testing.T) {
 	if err := c.nodes[0].start(t.Context()); err == nil {
 		testenv.OK(t, c.nodes[0].kill())
 	} else if said := c.nodes[0].logTail(); !strings.Contains(said, "full") {
-		t.Errorf("it does not say what is wrong: %v", err)
+		t.Errorf("the error does not name the cause: %v", err)
 	}
 	data.Free(t)
 	testenv.OK(t, c.restart(t.Context()))

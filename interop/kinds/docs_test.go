@@ -21,7 +21,7 @@ func TestDocs(t *testing.T) {
 	before, rest, ok := strings.Cut(doc, begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		t.Fatalf("%s has no place for the kinds", path)
+		t.Fatalf("%s has no section for the kinds", path)
 	}
 	want := before + begin + versions(t) + "\n" + kindsTable(t) + end + after
 	if os.Getenv("IBID_UPDATE") != "" {

@@ -118,7 +118,7 @@ func check(t *testing.T, column func(*sdkType) string, read func(*testing.T, []s
 		}
 	}
 	if len(seen) < 100 {
-		t.Errorf("only %d kinds and members: the types are read in another way than they are written", len(seen))
+		t.Errorf("only %d kinds and members: the types are not read correctly", len(seen))
 	}
 }
 

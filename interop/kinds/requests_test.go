@@ -34,7 +34,7 @@ func TestRequests(t *testing.T) {
 	}
 	for _, p := range call.Providers() {
 		if _, err := call.BuildRequest(p.Name, question()); err == nil && !providers[p.Name] {
-			t.Errorf("requests.txt says nothing of %s", p.Name)
+			t.Errorf("requests.txt does not mention %s", p.Name)
 		}
 	}
 	types, skipped := testenv.Table[sdkType](t, "types.txt"), unread(t)
