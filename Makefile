@@ -1,4 +1,4 @@
-# The entrances of the house. `make` alone lists them. Nothing here is needed to use the library: it is plain Go.
+# `make` alone lists the targets. None is needed to use the library, which is plain Go.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -74,16 +74,16 @@ generate: ## write the generated files anew (go generate)
 
 # Tests.
 
-# RACE=1 runs everything under the race detector, which needs a C compiler: scripts/apt.txt has one.
+# RACE=1 runs everything with the race detector, which needs a C compiler, such as the one in scripts/apt.txt.
 race := $(if $(RACE),-race)
 ifdef RACE
 export CGO_ENABLED := 1
 endif
 
-# go test shows nothing of packages that pass: the tests that were left out are counted from this file.
+# go test prints no output of packages that pass: skipped tests are counted from this file.
 export IBID_LEFT_OUT ?= $(CURDIR)/$(OUT)/left-out.txt
 
-# -count=1: the test cache cannot see that a program outside of the module came, went or changed.
+# -count=1: the test cache does not notice changes of programs outside the module.
 .PHONY: test
 test: | $(OUT) ## go test ./... and what needs other programs; IBID_INSTALL=1 installs them, RACE=1 finds data races
 	@rm -f "$(IBID_LEFT_OUT)"
@@ -97,7 +97,7 @@ test: | $(OUT) ## go test ./... and what needs other programs; IBID_INSTALL=1 in
 	@$(MAKE) examples
 	@scripts/left-out "$(IBID_LEFT_OUT)"
 
-# A module of its own. Where its SDKs for JavaScript cannot be had, their tests skip themselves.
+# A separate module. Tests skip themselves if their SDKs for JavaScript are unavailable.
 .PHONY: interop
 interop: ## the providers' official SDKs, for Go and JavaScript, against ibid serve
 	$(step) "interop: the providers' SDKs"
@@ -105,14 +105,14 @@ interop: ## the providers' official SDKs, for Go and JavaScript, against ibid se
 	@scripts/python
 	@$(GO) -C interop test $(race) -count=1 -timeout 30m ./...
 
-# EXAMPLES is how many requests are made at most of each operation, once as it is described and once as it is not.
+# EXAMPLES limits the requests per operation, once with valid and once with invalid ones.
 EXAMPLES ?= 220
 .PHONY: openapi
 openapi: ## the API answers as it is described: about 10,000 requests of schemathesis, EXAMPLES=220 of each operation at most
 	@scripts/python
 	@IBID_EXAMPLES=$(EXAMPLES) $(GO) -C interop test -count=1 -timeout 0 -run '^TestOpenAPI$$' -v .
 
-# They use the packages of interop/web. Where these cannot be had, two of their tests skip themselves.
+# They use the packages of interop/web. Two of their tests skip themselves if these are unavailable.
 .PHONY: examples
 examples: ## the examples, run for real
 	$(step) 'examples'
@@ -183,7 +183,7 @@ release: | $(OUT) ## out/release: static binaries for Linux, macOS and Windows, 
 reproducible: ## builds the release twice and compares the bytes (TARGETS='linux/amd64 …')
 	@scripts/reproducible
 
-# Asks vuln.go.dev, so that no check depends on it.
+# Needs vuln.go.dev, so no check depends on it.
 .PHONY: vuln
 vuln: ## known vulnerabilities in what ibid calls (govulncheck; needs vuln.go.dev)
 	@check=$$($(GO) tool -n -modfile=tools/supply/go.mod govulncheck); \

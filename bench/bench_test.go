@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkStreams reads whole streams: to an answer with its events, to the validity of its documents, and by hand.
+// BenchmarkStreams reads whole streams: into an answer with its events, as a validity check of its documents, and by
+// hand.
 func BenchmarkStreams(b *testing.B) {
 	for _, s := range streams() {
 		input := s.bytes()
@@ -28,7 +29,7 @@ func BenchmarkStreams(b *testing.B) {
 	}
 }
 
-// benchValid asks encoding/json whether documents are valid.
+// benchValid checks with encoding/json whether documents are valid.
 func benchValid(b *testing.B, docs [][]byte) {
 	b.Helper()
 	size := 0
@@ -45,8 +46,8 @@ func benchValid(b *testing.B, docs [][]byte) {
 	}
 }
 
-// benchByHand decodes documents into structs and joins their text. A document that is not of the struct's shape is one that
-// a program would have to look at twice; here it is left.
+// benchByHand decodes documents into structs and joins their text. A program would have to look twice at a document
+// that does not fit the struct; here it is skipped.
 func benchByHand(b *testing.B, docs [][]byte, read func([]byte) (string, error)) {
 	b.Helper()
 	size := 0

@@ -2,7 +2,7 @@ package bench_test
 
 import "encoding/json"
 
-// byHand returns what decodes a document into a T and takes the text from it.
+// byHand returns a function that decodes a document into a T and returns its text.
 func byHand[T any](text func(*T) string) func([]byte) (string, error) {
 	return func(doc []byte) (string, error) {
 		var v T
@@ -13,7 +13,7 @@ func byHand[T any](text func(*T) string) func([]byte) (string, error) {
 	}
 }
 
-// The structs that a program would write down for what it needs: the text, the citations and the sources.
+// The structs that a program would define for its needs: the text, the citations and the sources.
 
 type urlCitation struct {
 	Type  string `json:"type"`
@@ -207,7 +207,7 @@ func (c *chatChunk) text() string {
 	return c.Choices[0].Delta.Content
 }
 
-// mistralChunk has a content that is a string or a list.
+// mistralChunk has content that is a string or a list.
 type mistralChunk struct {
 	ID      string `json:"id"`
 	Model   string `json:"model"`
@@ -228,7 +228,7 @@ type mistralContent struct {
 	}
 }
 
-// UnmarshalJSON takes both.
+// UnmarshalJSON accepts both.
 func (c *mistralContent) UnmarshalJSON(b []byte) error {
 	if b[0] == '"' {
 		return json.Unmarshal(b, &c.text)
@@ -252,7 +252,7 @@ type conversationContent struct {
 	}
 }
 
-// UnmarshalJSON takes a string or a chunk.
+// UnmarshalJSON accepts a string or a chunk.
 func (c *conversationContent) UnmarshalJSON(b []byte) error {
 	if b[0] == '"' {
 		return json.Unmarshal(b, &c.text)

@@ -9,7 +9,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// BenchmarkDelta reads one text delta, what a stream consists of. Most have less than 300 bytes; MB/s tells how many.
+// BenchmarkDelta reads one text delta, the unit of a stream. Most have less than 300 bytes, so MB/s tells their rate.
 func BenchmarkDelta(b *testing.B) {
 	for _, s := range streamsOf(uncited(story(pieces))) {
 		if s.framing == array {
@@ -35,7 +35,7 @@ func BenchmarkDelta(b *testing.B) {
 	}
 }
 
-// deltasOf returns what a stream begins with, up to the first text, and each text delta after it.
+// deltasOf returns the beginning of a stream, up to the first text, and each text delta after it.
 func deltasOf(s *stream) (first []byte, deltas [][]byte) {
 	i := 0
 	for text := ""; text == "" && i < len(s.docs); i++ {
@@ -55,7 +55,7 @@ func deltasOf(s *stream) (first []byte, deltas [][]byte) {
 	return before.bytes(), deltas
 }
 
-// BenchmarkLongDelta reads a delta of a megabyte: what a byte of text costs.
+// BenchmarkLongDelta reads a delta of a megabyte, which gives the cost of a byte of text.
 func BenchmarkLongDelta(b *testing.B) {
 	const size = 1 << 20
 	for name, words := range map[string]string{

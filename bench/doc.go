@@ -1,5 +1,5 @@
-// Package bench measures ibid from outside: whole responses, bytes to answer, side by side with what reads the same
-// bytes otherwise. It has benchmarks only; make bench runs them and prints the ratios of those that differ in /by=….
+// Package bench measures ibid from outside: whole responses, from bytes to answer, compared with other ways to read the
+// same bytes. It contains only benchmarks; make bench runs them and prints the ratios of those that differ in /by=….
 //
 //   - by=ibid reads a response to its Answer, with somebody listening to the events.
 //   - by=json only asks encoding/json whether each document is valid: the least that reading it with a library costs.

@@ -10,13 +10,13 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// hostile is a response that is made to cost much: n of something.
+// hostile is a response designed to be expensive: n of something.
 type hostile struct {
 	name string
 	make func(n int) []byte
 }
 
-// BenchmarkLinearHostile reads 10,000 and 100,000 of what a hostile server may send, and reports the cost of one of them.
+// BenchmarkLinearHostile reads 10,000 and 100,000 items that a hostile server may send, and reports the cost of one.
 func BenchmarkLinearHostile(b *testing.B) {
 	for _, h := range hostiles() {
 		b.Run(strings.ReplaceAll(h.name, " ", "-"), func(b *testing.B) {
@@ -126,19 +126,19 @@ func serverSentEvents(n int, f func(i int) string) []byte {
 	return b.Bytes()
 }
 
-// groundedBody returns a body of Gemini's with n supports.
+// groundedBody returns a Gemini body with n supports.
 func groundedBody(text string, n int, segment func(i int) string) []byte {
 	return fmt.Appendf(nil, `{"candidates":[{"content":{"parts":[{"text":%s}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"web":{"uri":"https://a.example/","title":"a"}}],"groundingSupports":%s}}]}`,
 		quoted(text), list(n, func(i int) string { return `{"segment":{` + segment(i) + `},"groundingChunkIndices":[0]}` }))
 }
 
-// annotatedBody returns a body of the Responses API with n annotations.
+// annotatedBody returns a Responses API body with n annotations.
 func annotatedBody(text string, n int, annotation func(i int) string) []byte {
 	return fmt.Appendf(nil, `{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":%s,"annotations":%s}]}]}`,
 		quoted(text), list(n, func(i int) string { return `{"type":"url_citation",` + annotation(i) + `}` }))
 }
 
-// anthropicBlocks returns a stream with blocks, the first with citations, of which none ends.
+// anthropicBlocks returns a stream of blocks that never end, the first one with citations.
 func anthropicBlocks(blocks, citations int) []byte {
 	var b bytes.Buffer
 	for i := range blocks {
@@ -151,7 +151,7 @@ func anthropicBlocks(blocks, citations int) []byte {
 	return b.Bytes()
 }
 
-// marked returns a text in whose marks numbers stand for sources, in deltas of some hundred bytes.
+// marked returns a text with numeric source marks, in deltas of some hundred bytes.
 func marked(text string) []byte {
 	const size = 300
 	n := (len(text) + size - 1) / size
@@ -161,7 +161,7 @@ func marked(text string) []byte {
 	})
 }
 
-// manySources returns a stream that says one citation again with every further source.
+// manySources returns a stream that repeats one citation with every further source.
 func manySources(n int) []byte {
 	return serverSentEvents(n, func(i int) string {
 		if i == 0 {
@@ -178,13 +178,13 @@ func newChunks(n int) []byte {
 	})
 }
 
-// manyChunks returns a file search that finds everything in one file.
+// manyChunks returns a file search with all results in one file.
 func manyChunks(n int) []byte {
 	return fmt.Appendf(nil, `{"object":"response","status":"completed","output":[{"type":"file_search_call","id":"fs","results":%s}]}`,
 		list(n, func(i int) string { return fmt.Sprintf(`{"file_id":"file-1","filename":"a.txt","text":"piece %d"}`, i) }))
 }
 
-// cutAndCited returns a text that private markers are taken out of, with as many citations.
+// cutAndCited returns a text from which private markers are removed, with as many citations.
 func cutAndCited(n int) []byte {
 	piece := "ab \ue200c\ue201 "
 	return annotatedBody(strings.Repeat(piece, n), n, func(i int) string {
@@ -192,7 +192,7 @@ func cutAndCited(n int) []byte {
 	})
 }
 
-// correctedParts returns parts whose final text is never the one that was streamed.
+// correctedParts returns parts whose final text always differs from the streamed one.
 func correctedParts(n int) []byte {
 	return serverSentEvents(2*n, func(i int) string {
 		if i < n {
@@ -202,21 +202,21 @@ func correctedParts(n int) []byte {
 	})
 }
 
-// partsInTurn returns two parts that go on in turn.
+// partsInTurn returns two parts that alternate.
 func partsInTurn(n int) []byte {
 	return serverSentEvents(n, func(i int) string {
 		return fmt.Sprintf(`{"type":"response.output_text.delta","output_index":0,"content_index":%d,"delta":"a"}`, i%2)
 	})
 }
 
-// newLists returns a text whose marks stand for something else with every chunk.
+// newLists returns a text whose marks refer to another source with every chunk.
 func newLists(n int) []byte {
 	return serverSentEvents(n, func(i int) string {
 		return fmt.Sprintf(`{"object":"chat.completion.chunk","model":"sonar","citations":["https://a.example/%d"],"choices":[{"index":0,"delta":{"content":"a [1] "}}]}`, i)
 	})
 }
 
-// BenchmarkLongDocument reads a delta of 50 MB, in Writes of the size that reads from the network have.
+// BenchmarkLongDocument reads a delta of 50 MB, in Writes of the size of network reads.
 func BenchmarkLongDocument(b *testing.B) {
 	input := fmt.Appendf(nil, "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":%s}}\n\n",
 		quoted(strings.Repeat("The ferry leaves the old harbour at seven. ", 50_000_000/43)))

@@ -12,12 +12,12 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// tooMuch is what ten times the input may cost in the benchmarks of linearity before they fail: four times its due, for
-// machines that are busy and inputs that no longer fit into the caches.
+// tooMuch is the cost of ten times the input at which the linearity benchmarks fail: four times what is due, for busy
+// machines and inputs that no longer fit into the caches.
 const tooMuch = 40
 
-// BenchmarkLinearStream reads streams of 10 and of 100 MB that never were in memory. MB/held is what the answer and the
-// decoder hold at the end, MB/passed all that was allocated on the way.
+// BenchmarkLinearStream reads streams of 10 and 100 MB that were never in memory as a whole. MB/held is what the answer
+// and the decoder hold at the end, MB/passed everything allocated on the way.
 func BenchmarkLinearStream(b *testing.B) {
 	for _, shape := range []struct {
 		name string
@@ -46,7 +46,7 @@ func reportLinear(b *testing.B, short, long time.Duration) {
 	}
 }
 
-// readEndless reads a stream with some number of citations and returns how long it took and how many bytes it had.
+// readEndless reads a stream with the given number of citations and returns the time and the stream's size in bytes.
 func readEndless(b *testing.B, r io.Reader, citations int) (took time.Duration, size int64) {
 	b.Helper()
 	var before, passed, held runtime.MemStats
@@ -72,14 +72,14 @@ func readEndless(b *testing.B, r io.Reader, citations int) (took time.Duration, 
 	return took, size
 }
 
-// endless is a stream that is made while it is read: by one call of next for each citation.
+// endless is a stream generated while it is read: one call of next for each citation.
 type endless struct {
 	buf  bytes.Buffer
 	next func(i int)
 	i, n int
 }
 
-// Read makes what is to be read.
+// Read generates the bytes to be read.
 func (e *endless) Read(p []byte) (int, error) {
 	for e.buf.Len() < len(p) && e.i <= e.n {
 		e.next(e.i)

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// padding is what OpenAI pads its events with, so that their length does not tell that of the text.
+// padding is OpenAI's padding of events, which hides the length of the text.
 func padding(i int) string { return "Qw8rTz1xKp3mNv7b"[:i%17] }
 
-// openAIResponses makes a stream of the Responses API, with its links in the text and everything said again at its end.
+// openAIResponses returns a stream of the Responses API, with links in the text and everything repeated at the end.
 func openAIResponses(text []piece) *stream {
 	s := &stream{format: "openai-responses", read: byHand(func(e *responsesEvent) string { return e.Delta })}
 	sequence := 0
@@ -57,7 +57,7 @@ func openAIResponses(text []piece) *stream {
 	return s
 }
 
-// chatStream makes a stream of Chat Completions: what stands before the choices, and what says the n-th piece.
+// chatStream returns a stream of Chat Completions: head precedes the choices, and delta returns the n-th piece's.
 func chatStream(format string, text []piece, head string, delta func(i int, p piece) string) *stream {
 	s := &stream{format: format, read: byHand((*chatChunk).text)}
 	for i, p := range text {
@@ -68,7 +68,7 @@ func chatStream(format string, text []piece, head string, delta func(i int, p pi
 	return s
 }
 
-// done is the end mark of Chat Completions, which is no JSON.
+// done is the end mark of Chat Completions, which is not JSON.
 const done = "data: [DONE]\n\n"
 
 func openAIChat(text []piece) *stream {
@@ -102,7 +102,7 @@ func searchResults() string {
 
 func urls(n int) string { return list(n, func(i int) string { return quoted(url(i)) }) }
 
-// perplexityChat repeats its sources with every chunk, as Perplexity does.
+// perplexityChat repeats its sources with every chunk, like Perplexity.
 func perplexityChat(text []piece) *stream {
 	head := fmt.Sprintf(`"id":"0a1b2c3d-4e5f","model":"sonar","created":1760000000,"usage":{"prompt_tokens":12,"completion_tokens":900},"citations":%s,"search_results":%s,"object":"chat.completion.chunk"`,
 		urls(10), searchResults())
@@ -136,7 +136,7 @@ func xaiChat(text []piece) *stream {
 	return ended(s)
 }
 
-// azureChat has its sources first and marks them in the text.
+// azureChat starts with its sources and marks them in the text.
 func azureChat(text []piece) *stream {
 	const head = `"id":"0a1b2c3d-4e5f","object":"extensions.chat.completion.chunk","created":1760000000,"model":"gpt-x"`
 	s := &stream{format: "azure-chat", read: byHand((*chatChunk).text)}

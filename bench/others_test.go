@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// anthropicMessages has a block for every statement that rests on a source, and the citation before its text.
+// anthropicMessages has a block for every statement that rests on a source, with the citation before its text.
 func anthropicMessages(text []piece) *stream {
 	s := &stream{format: "anthropic-messages", read: byHand(func(e *anthropicEvent) string { return e.Delta.Text })}
 	add := func(kind, format string, args ...any) {
@@ -41,8 +41,8 @@ func anthropicMessages(text []piece) *stream {
 	return s
 }
 
-// blockAt says whether a block of its own begins with piece i, and which source it rests on, or -1: of those who cite by
-// block every statement that rests on a source is one.
+// blockAt reports whether a block begins with piece i, and which source it rests on, or -1. In formats that cite by
+// block, every statement that rests on a source is one.
 func blockAt(text []piece, i int) (source int, begins bool) {
 	const statement = citeEvery / 2
 	if i == len(text) {
@@ -52,7 +52,7 @@ func blockAt(text []piece, i int) (source int, begins bool) {
 	return source, i == 0 || i%statement == 0 && (source >= 0 || text[i-1].source >= 0)
 }
 
-// grounding is what Gemini says of a story at its end.
+// grounding returns Gemini's metadata for a story, sent at its end.
 func grounding(text []piece) string {
 	cited := passages(text)
 	supports := list(len(cited), func(i int) string {
@@ -80,7 +80,7 @@ func geminiGenerate(text []piece) *stream {
 	return s
 }
 
-// geminiArray is the same stream as it comes without alt=sse: one array, indented.
+// geminiArray is the same stream without alt=sse: one array, indented.
 func geminiArray(text []piece) *stream {
 	s := geminiGenerate(text)
 	s.framing = array
@@ -106,7 +106,7 @@ func geminiInteractions(text []piece) *stream {
 	return s
 }
 
-// vertexSearch sends pieces, then the references and citations of the whole.
+// vertexSearch sends pieces, then all references and citations.
 func vertexSearch(text []piece) *stream {
 	s := &stream{format: "vertex-search", framing: array, read: byHand(func(c *vertexChunk) string { return c.Answer.Text })}
 	for _, p := range text {
@@ -124,7 +124,7 @@ func vertexSearch(text []piece) *stream {
 	return s
 }
 
-// cohereSource repeats the document with each citation, as Cohere does.
+// cohereSource repeats the document with each citation, like Cohere.
 func cohereSource(i int) string {
 	return fmt.Sprintf(`{"type":"document","id":"doc:%d","document":{"id":"doc:%d","snippet":%q,"title":%q}}`, i, i, content(i), title(i))
 }
@@ -149,7 +149,7 @@ func cohere2(text []piece) *stream {
 	return s
 }
 
-// cohere1 names its documents before the text and says everything again at its end.
+// cohere1 lists its documents before the text and repeats everything at the end.
 func cohere1(text []piece) *stream {
 	s := &stream{format: "cohere-v1", framing: lines, read: byHand(func(e *cohere1Event) string { return e.Text })}
 	documents := list(sources, func(i int) string {
@@ -174,7 +174,7 @@ func cohere1(text []piece) *stream {
 	return s
 }
 
-// bedrockConverse has a block for every statement, as Anthropic's streams.
+// bedrockConverse has a block for every statement, like Anthropic's streams.
 func bedrockConverse(text []piece) *stream {
 	s := &stream{format: "bedrock-converse", framing: awsEvents, read: byHand(func(e *converseEvent) string { return e.Delta.Text })}
 	const pad = `"p":"abcdefghijklmnopqrstuvwxyzABCDEF"`

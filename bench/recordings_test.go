@@ -12,15 +12,15 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// recording is the recorded responses of one provider's one format.
+// recording is the recorded responses of one provider in one format.
 type recording struct {
 	name   string
 	stream bool
-	inputs [][]byte // as they came
+	inputs [][]byte // as recorded
 	docs   [][]byte // their JSON
 }
 
-// recordings returns what was recorded of each provider, streams and bodies apart.
+// recordings returns each provider's recordings, either streams or bodies.
 func recordings(b *testing.B, stream bool) []recording {
 	b.Helper()
 	dir := filepath.Join(testenv.Shared(b), "corpus")
@@ -36,7 +36,7 @@ func recordings(b *testing.B, stream bool) []recording {
 		}
 		input, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(row[0])))
 		if err != nil {
-			continue // listed, but kept elsewhere
+			continue // listed, but stored elsewhere
 		}
 		name := row[1] + "/" + strings.TrimSuffix(row[2], "-stream")
 		i := slices.IndexFunc(all, func(r recording) bool { return r.name == name })
@@ -110,7 +110,7 @@ func benchRecordings(b *testing.B, stream bool) {
 	}
 }
 
-// byHandOf returns what decodes a document of a recording.
+// byHandOf returns the function that decodes a document of a recording.
 func byHandOf(name string, stream bool) func([]byte) (string, error) {
 	_, format, _ := strings.Cut(name, "/")
 	switch format {

@@ -8,14 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// piece is one piece of an answer's text as a stream brings it. Source is the source that the statement ending with it
-// rests on, or -1.
+// piece is one piece of an answer's text, as streamed. Source is the source of the statement that ends with it, or -1.
 type piece struct {
 	text   string
 	source int
 }
 
-// passage is the statement that a citation is about, and where it stands in the text in three units.
+// passage is a cited statement and its place in the text, in three units.
 type passage struct {
 	words  string
 	source int
@@ -24,7 +23,7 @@ type passage struct {
 	utf16  [2]int
 }
 
-// phrases are what the answers are made of: mostly ASCII, as answers are, of 20 to 60 characters.
+// phrases are the building blocks of the answers: mostly ASCII, like real answers, of 20 to 60 characters.
 var phrases = []string{
 	" the ferry leaves the old harbour at seven",
 	" and reaches the islands before the mist lifts,",
@@ -61,7 +60,7 @@ func story(n int) []piece {
 	return out
 }
 
-// uncited returns a story of which nothing rests on a source.
+// uncited returns a story without sources.
 func uncited(story []piece) []piece {
 	for i := range story {
 		story[i].source = -1
@@ -121,7 +120,7 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// list returns the JSON array of what f says of each of n things.
+// list returns the JSON array of f's results for 0 to n-1.
 func list(n int, f func(i int) string) string {
 	items := make([]string, n)
 	for i := range items {

@@ -16,17 +16,17 @@ type stream struct {
 	format  string
 	framing framing
 	docs    []document
-	tail    string                                    // what follows them that is no JSON
-	read    func(doc []byte) (text string, err error) // what a program would do by hand
+	tail    string                                    // the rest, which is not JSON
+	read    func(doc []byte) (text string, err error) // the decoding by hand
 }
 
-// document is one JSON document of a stream, and the name of its event where the transport has one.
+// document is one JSON document of a stream, with the name of its event if the transport has one.
 type document struct {
 	event string
 	data  []byte
 }
 
-// framing is what carries the documents.
+// framing is how documents are transported.
 type framing int
 
 const (
@@ -49,7 +49,7 @@ func (s *stream) data() [][]byte {
 	return all
 }
 
-// size is how many bytes of JSON the stream has.
+// size returns the number of bytes of JSON in the stream.
 func (s *stream) size() int {
 	n := 0
 	for _, d := range s.docs {
@@ -58,7 +58,7 @@ func (s *stream) size() int {
 	return n
 }
 
-// bytes returns the stream as it comes from the network.
+// bytes returns the stream as received from the network.
 func (s *stream) bytes() []byte {
 	var b bytes.Buffer
 	for i, d := range s.docs {
@@ -101,10 +101,10 @@ func awsEvent(name string, payload []byte) []byte {
 	return binary.BigEndian.AppendUint32(m, crc32.ChecksumIEEE(m))
 }
 
-// network is how many bytes a Write has: what a read from the network brings at most.
+// network is the size of a Write: the most that a read from the network returns.
 const network = 32 << 10
 
-// decode reads a response as it would come, with somebody listening, and returns the answer.
+// decode reads a response as received, with a listener, and returns the answer.
 func decode(tb testing.TB, input []byte) *ibid.Answer {
 	tb.Helper()
 	told := 0
@@ -114,7 +114,7 @@ func decode(tb testing.TB, input []byte) *ibid.Answer {
 	}
 	_ = d.Close()
 	a, err := d.Answer()
-	if err != nil && !errors.Is(err, ibid.ErrTruncated) { // as some recordings are
+	if err != nil && !errors.Is(err, ibid.ErrTruncated) { // like some recordings
 		tb.Fatal(err)
 	}
 	return a
@@ -130,7 +130,7 @@ func streamsOf(text []piece) []*stream {
 	}
 }
 
-// TestStreams holds the streams that are measured to what they are meant to be.
+// TestStreams checks that the benchmark streams are what they are meant to be.
 func TestStreams(t *testing.T) {
 	want := joined(story(pieces))
 	for _, s := range streams() {

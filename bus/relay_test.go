@@ -81,7 +81,7 @@ func expect(t *testing.T, told <-chan Message, from, to int64) {
 		select {
 		case m := <-told:
 			if m.Event == nil || m.Event.Seq != seq {
-				t.Fatalf("told %+v, want event %d", m, seq)
+				t.Fatalf("got %+v, want event %d", m, seq)
 			}
 		case <-time.After(30 * time.Second):
 			t.Fatalf("event %d never came", seq)
@@ -162,7 +162,7 @@ func TestBurst(t *testing.T) {
 			}
 			expect(t, told, 1, n)
 			if len(told) != 0 {
-				t.Errorf("told %d more", len(told))
+				t.Errorf("got %d more", len(told))
 			}
 		})
 	}
@@ -264,7 +264,7 @@ func TestFollow(t *testing.T) {
 	select {
 	case m := <-told:
 		if diff := cmp.Diff(Message{Live: &Live{Kind: "text", At: 3}}, m); diff != "" {
-			t.Errorf("(-sent +told):\n%s", diff)
+			t.Errorf("(-sent +received):\n%s", diff)
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("the live delta never came")
@@ -325,7 +325,7 @@ func TestFollowEnds(t *testing.T) {
 	for i := range 2 * MaxBehind {
 		b.Tell("acme", "run_1", Live{Kind: "text", At: i})
 		if m := <-told; m.Live.At != i {
-			t.Fatalf("told %+v, want %d", m.Live, i)
+			t.Fatalf("got %+v, want %d", m.Live, i)
 		}
 	}
 	<-begun

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// worlds are the ways to connect nodes: by a server in the process, by one that listens, by a cluster of three. When
-// started, each opens nodes, which are closed at the end of the test.
+// worlds are the ways to connect nodes: through a server in the process, one that listens, or a cluster of three. Each
+// function returned opens nodes that are closed at the end of the test.
 func worlds() map[string]func(*testing.T) func(number int) *Bus {
 	return map[string]func(*testing.T) func(int) *Bus{"embedded": embeddedWorld, "server": serverWorld, "cluster": clusterWorld}
 }

@@ -16,7 +16,7 @@ import (
 const census = `<!doctype html><title>Heron census at Lake Tonbo</title>
 <p>Volunteers counted 41 nests in the alders on 12 April. The first pair was seen in 1968, a year after the mill closed.</p>`
 
-// Whoever gets the agent's answer can verify it, and whoever knows the agent can trust it.
+// Anyone who gets the agent's answer can verify it, and anyone who knows the agent can trust it.
 func (p programs) testAgent(t *testing.T) {
 	site := pages(t, map[string]string{"/census": census})
 	agent := p.serve(t, "agent", "127.0.0.1:0", site+"/census")
@@ -50,7 +50,7 @@ func (p programs) testAgent(t *testing.T) {
 	}
 }
 
-// ask gets an answer with all that came with it.
+// ask gets an answer with its headers and trailers.
 func ask(t *testing.T, url string) *verify.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -69,7 +69,7 @@ func ask(t *testing.T, url string) *verify.Response {
 	return &verify.Response{URL: url, Status: res.StatusCode, Header: res.Header, Trailer: res.Trailer, Body: body}
 }
 
-// It is as short as its README says.
+// The program has no more lines than its README says.
 func TestAgentIsShort(t *testing.T) {
 	code, err := os.ReadFile("agent/main.go")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package examples has only tests: it runs each of the programs in the directories here and checks what they print.
-// Nothing in them is more than a user of ibid has: the public packages, the HTTP API, stock SDKs.
+// Package examples contains only tests: it runs the programs in its directories and checks their output. They use only
+// what a user of ibid has: the public packages, the HTTP API, stock SDKs.
 //
-// It is a module of its own, so that who uses ibid does not get the SDKs.
+// It is a separate module so that users of ibid do not depend on the SDKs.
 package examples

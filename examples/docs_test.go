@@ -32,8 +32,8 @@ func TestReadmes(t *testing.T) {
 	}
 }
 
-// The worked example of internal/wire/README.md is all that a provider needs: with its file and its line, the stream shown
-// there is decoded.
+// The worked example of internal/wire/README.md is complete: with its file and its line, the stream shown there is
+// decoded.
 func TestProviderExample(t *testing.T) {
 	text, err := os.ReadFile("../internal/wire/README.md")
 	if err != nil {

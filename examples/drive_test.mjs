@@ -1,8 +1,8 @@
-// Opens a page in Chromium, asks in its only field, waits for something to appear, and prints what a reader then sees.
+// Opens a page in Chromium, submits a question in its only field, waits for an element, and prints the visible text.
 //
 //	node drive_test.mjs MODULES CHROMIUM PAGE QUESTION SELECTOR
 //
-// MODULES is a node_modules that has playwright-core. An error in the page ends it with 1.
+// MODULES is a node_modules with playwright-core. An error in the page makes it exit with 1.
 import { createRequire } from 'node:module'
 
 const [modules, executablePath, address, question, selector] = process.argv.slice(2)

@@ -30,13 +30,13 @@ func TestExamples(t *testing.T) {
 
 const herons = "How many herons nest at Lake Tonbo?"
 
-// Each SDK, as it is, and the answer that its program gets besides.
+// Each SDK, unchanged, and the answer that its program also gets.
 func (p programs) testGoSDK(t *testing.T) {
 	at := upstream(t, nil)
 	for _, provider := range []string{"openai", "gemini", "anthropic", "cohere"} {
 		t.Run(provider, func(t *testing.T) {
 			got := p.run(t, "gosdk", "-provider", provider, "-base", at, "-question", herons)
-			if provider == "gemini" { // its titles are the names of hosts
+			if provider == "gemini" { // its titles are host names
 				compare(t, got, heronsCited+`
 
 Sources:
@@ -62,7 +62,7 @@ Sources:
 const heronsCited = "The colony at Lake Tonbo has 41 nests this year.[1] It began with a single pair in 1968, after the mill had closed.[2] " +
 	"When the water is low, the birds fish on the northern shore.[1][3] Nobody knows why they avoid the island."
 
-// compare says line by line how what a program printed differs from what it should.
+// compare reports, line by line, how a program's output differs from the expected one.
 func compare(t *testing.T, got, want string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
@@ -70,7 +70,8 @@ func compare(t *testing.T, got, want string) {
 	}
 }
 
-// A chat over a folder, without a model: text, PDF, and what no document says. The numbers run on.
+// A chat over a folder, without a model: text, PDF, and a question that no document answers. Source numbers continue
+// from one answer to the next.
 func (p programs) testRAG(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), filepath.Join(string(p), "rag"))
 	cmd.Stdin = strings.NewReader("May I use flash?\nWhat was the lowest water level?\nWhen does the ferry leave in winter?\nWho is the president of France?\n\n")
@@ -104,7 +105,8 @@ Sources:
 > `)
 }
 
-// With a model that cites nothing, and has seen the documents: what rests on one of them is cited, the rest is named.
+// With a model that cites nothing but has seen the documents, sentences that rest on one of them are cited, and the
+// others are listed.
 func (p programs) testRAGModel(t *testing.T) {
 	api := upstream(t, nil) + "/mistral/v1"
 	compare(t, p.run(t, "rag", "-api", api, "-question", herons), `The colony at Lake Tonbo has 41 nests this year.[1] `+
@@ -135,8 +137,8 @@ No document supports: On Sundays 🇯🇵 time does not matter: it sails when it
 `)
 }
 
-// A provider's response in the shapes of other programs: what the Go program writes is what the gateway answers, but for the id, and
-// Python without their packages reads it.
+// A provider's response in other programs' formats: the Go program's output equals the gateway's except for the id, and
+// Python reads it without their packages.
 func (p programs) testFrameworks(t *testing.T) {
 	gateway := p.gateway(t)
 	res := post(t, gateway+"/openai/v1/responses", `{"model":"gpt-5","input":"`+herons+`","tools":[{"type":"web_search"}]}`)
@@ -164,12 +166,12 @@ LlamaIndex:
 `)
 }
 
-// anonymous takes ids and white space out: the provider's is in what the program writes, ibid's in what the gateway serves.
+// anonymous removes ids and white space: the provider's id is in the program's output, and ibid's in the gateway's.
 func anonymous(shape string) string {
 	return strings.TrimSpace(regexp.MustCompile(`"(resp|ans)_[0-9a-f-]*"`).ReplaceAllString(shape, `"…"`))
 }
 
-// reply is a response with its body read.
+// reply is a response whose body was read.
 type reply struct {
 	header http.Header
 	body   string

@@ -34,7 +34,7 @@ When the water is low, the birds fish on the northern shore. [1][3]
 		"Nobody knows why they avoid the island.\n"
 )
 
-// Python with the standard library, with each SDK, whole and streamed, and traced agents.
+// Python with the standard library and with each SDK, whole and streamed, and traced agents.
 func (p programs) testPython(t *testing.T) {
 	gateway := p.gateway(t)
 	env := append(offline(t), "IBID_URL="+gateway)
@@ -50,7 +50,7 @@ func (p programs) testPython(t *testing.T) {
 	})
 	for name, once := range map[string]string{
 		"openai_sdk": heronsOpenAI + heronsClaims + heronsSources,
-		// Its titles are the names of hosts.
+		// Its titles are host names.
 		"google_sdk": heronsPlain + heronsClaims +
 			"[1] birds.example\n[2] lake.example\n[3] water.example\n",
 		"anthropic_sdk": heronsPlain + heronsClaims + heronsSources,
@@ -82,7 +82,7 @@ func (p programs) testPython(t *testing.T) {
 	})
 }
 
-// offline returns an environment with keys, in which whatever contacts another machine than this one fails the test.
+// offline returns an environment with keys, in which contacting any other machine fails the test.
 func offline(t *testing.T) []string {
 	t.Helper()
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func offline(t *testing.T) []string {
 	return append(env, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
 }
 
-// steps returns what the gateway knows of the only run that its list has under a name: agent and question, the steps with
+// steps returns what the gateway has recorded of the only run listed under a name: agent and question, the steps with
 // the documents that they retrieved or used, and the answer.
 func steps(t *testing.T, gateway, name string) string {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// The programs of the README do what it says, as they stand there but for their addresses.
+// The programs of the README work as shown, except for their addresses.
 func (p programs) testReadme(t *testing.T) {
 	page, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -27,7 +27,7 @@ func (p programs) testReadme(t *testing.T) {
 		var blocks []string
 		for _, block := range strings.Split(string(page), "\n```"+language+"\n")[1:] {
 			block, _, _ = strings.Cut(block, "\n```\n")
-			if language != "jsx" { // which has a gateway of its own
+			if language != "jsx" { // it has a gateway of its own
 				block = strings.ReplaceAll(block, "http://127.0.0.1:8080", gateway)
 			}
 			blocks = append(blocks, block+"\n")
@@ -46,7 +46,7 @@ func (p programs) testReadme(t *testing.T) {
 	t.Run("react", func(t *testing.T) { p.testReadmeReact(t, code("jsx")[0]) })
 }
 
-// heronsMarked is what is asked about, with its citations as Markdown.
+// heronsMarked is the expected answer, with its citations as Markdown.
 const heronsMarked = "The colony at Lake Tonbo has 41 nests this year.[1](https://birds.example/tonbo/census) " +
 	"It began with a single pair in 1968, after the mill had closed.[2](https://lake.example/history) " +
 	"When the water is low, the birds fish on the northern shore.[1](https://birds.example/tonbo/census) [3](https://water.example/levels?station=7) " +
@@ -59,7 +59,7 @@ Sources:
 3. [Water levels, station 7](https://water.example/levels?station=7) — water.example
 `
 
-// newModule builds a program in a new module that the commands of the README make, but that ibid is this repository.
+// newModule builds a program in a new module created by the README's commands, with this repository as ibid.
 func newModule(t *testing.T, shell []string, code string) string {
 	t.Helper()
 	at := slices.IndexFunc(shell, func(block string) bool { return strings.Contains(block, "go get ") })
@@ -74,7 +74,7 @@ func newModule(t *testing.T, shell []string, code string) string {
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// go get asks a proxy which version is the latest; a directory needs none.
+	// go get asks a proxy for the latest version; a directory needs none.
 	commands := regexp.MustCompile(`go get (\S+)`).ReplaceAllString(
 		shell[at], "go mod edit -require $1@v0.0.0 -replace $1='"+root+"'",
 	)
@@ -96,7 +96,7 @@ func goProgram(t *testing.T, code string) string {
 	return program
 }
 
-// testReadmePublisher runs the publisher, and verifies its answer as the README does.
+// testReadmePublisher runs the publisher and verifies its answer as in the README.
 func (p programs) testReadmePublisher(t *testing.T, code, page string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -135,7 +135,7 @@ func (p programs) testReadmePublisher(t *testing.T, code, page string) {
 	}
 }
 
-// testReadmePython runs the program in Python with OpenAI's SDK.
+// testReadmePython runs the Python program with OpenAI's SDK.
 func testReadmePython(t *testing.T, code string) {
 	cmd := exec.CommandContext(t.Context(), testenv.Python(t), "-c", code)
 	cmd.Env = environment()
@@ -151,7 +151,7 @@ When the water is low, the birds fish on the northern shore. <- https://water.ex
 `)
 }
 
-// testReadmeReact bundles the component, and asks in Chromium.
+// testReadmeReact bundles the component and asks a question in Chromium.
 func (p programs) testReadmeReact(t *testing.T, code string) {
 	modules := testenv.NodeModules(t, "interop/web")
 	node, chromium := testenv.Tool(t, "node"), testenv.Tool(t, "chromium")

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// The page without a build, opened in Chromium.
+// The page without a build step, opened in Chromium.
 func (p programs) testBrowser(t *testing.T) {
 	page, err := os.ReadFile("browser/index.html")
 	if err != nil {
@@ -65,7 +65,7 @@ Water levels, station 7
 `)
 }
 
-// drive asks in a page at another origin than ibid's, and returns what a reader then sees.
+// drive asks a question on a page of another origin than ibid's, and returns the visible text.
 func (p programs) drive(t *testing.T, site, selector string) string {
 	t.Helper()
 	modules := testenv.NodeModules(t, "interop/web")

@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/internal/replay"
 )
 
-// programs is where the examples that are Go programs are built, by name, and ibid.
+// programs is the directory with ibid and the Go examples, built under their names.
 type programs string
 
 // build builds ibid and the examples.
@@ -35,7 +35,7 @@ func build(t *testing.T) programs {
 	return programs(dir)
 }
 
-// run runs a program to its end, and returns what it prints.
+// run runs a program to its end and returns its output.
 func (p programs) run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(string(p), name), args...)
@@ -54,10 +54,10 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// serve starts a program that says where it listens, and returns its URL. The program ends with the test.
+// serve starts a program that prints its address, and returns its URL. The program ends with the test.
 func (p programs) serve(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	// Not t.Context: that ends before the clean-up, which stops it as a user does.
+	// Not t.Context: it ends before the cleanup, which stops the program as a user would.
 	cmd := exec.CommandContext(context.Background(), filepath.Join(string(p), name), args...)
 	cmd.Env = environment()
 	said, err := cmd.StderrPipe()
@@ -79,12 +79,12 @@ func (p programs) serve(t *testing.T, name string, args ...string) string {
 			}
 			log.WriteString(lines.Text() + "\n")
 		}
-		_, _ = io.Copy(io.Discard, said) // behind a line that is too long
+		_, _ = io.Copy(io.Discard, said) // after a line that is too long
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself
 		<-ended
-		_ = cmd.Wait() // how an example ends says nothing: an interrupt ends it
+		_ = cmd.Wait() // the exit status is irrelevant: an interrupt ends it
 		if t.Failed() {
 			t.Logf("%s says:\n%s", name, &log)
 		}
@@ -98,7 +98,8 @@ func (p programs) serve(t *testing.T, name string, args ...string) string {
 	}
 }
 
-// listening returns the URL of a line that says where a program listens: as examples say it, or as ibid serve logs it.
+// listening returns the URL in a line that reports a program's address, as printed by the examples or logged by ibid
+// serve.
 func listening(line string) string {
 	if _, at, ok := strings.Cut(line, "listening on "); ok {
 		return at
@@ -110,10 +111,10 @@ func listening(line string) string {
 	return ""
 }
 
-// key is what the made-up providers are called with.
+// key is the API key for the simulated providers.
 const key = "key-of-the-test"
 
-// environment is ours without what configures ibid, and with keys.
+// environment is the process's environment without ibid's configuration, and with keys.
 func environment() []string {
 	vars := []string{"OPENAI_API_KEY=" + key, "GEMINI_API_KEY=" + key, "ANTHROPIC_API_KEY=" + key, "CO_API_KEY=" + key}
 	for _, v := range os.Environ() {
@@ -124,7 +125,7 @@ func environment() []string {
 	return vars
 }
 
-// upstream starts the made-up providers, and returns their URL: their names follow.
+// upstream starts the simulated providers and returns their base URL, to be followed by a name.
 func upstream(t *testing.T, o *replay.Options) string {
 	t.Helper()
 	s := httptest.NewServer(replay.New(o))
@@ -132,7 +133,7 @@ func upstream(t *testing.T, o *replay.Options) string {
 	return s.URL
 }
 
-// gateway starts ibid serve in front of the made-up providers, and returns its URL.
+// gateway starts ibid serve in front of the simulated providers and returns its URL.
 func (p programs) gateway(t *testing.T, args ...string) string {
 	t.Helper()
 	at := upstream(t, &replay.Options{Delay: 2 * time.Millisecond})

@@ -68,7 +68,7 @@ func TestCiteJSON(t *testing.T) {
 			sum := sha256.Sum256([]byte(want))
 			c := w.stored(t, id)
 			if c.Publish != (level > 1) || c.Body == nil || c.Body.Hash != "sha256:"+hex.EncodeToString(sum[:]) || c.Body.MediaType != "application/json" {
-				t.Errorf("kept with publish %t and body %+v", c.Publish, c.Body)
+				t.Errorf("stored with publish %t and body %+v", c.Publish, c.Body)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestCiteStream(t *testing.T) {
 					t.Errorf("trailer: %s", diff)
 				}
 				if c := w.stored(t, res.Header.Get(gateway.AnswerHeader)); c.Publish != (level > 1) || c.Body == nil || c.Body.Hash != "" {
-					t.Errorf("kept with publish %t and body %+v", c.Publish, c.Body)
+					t.Errorf("stored with publish %t and body %+v", c.Publish, c.Body)
 				}
 			})
 		}

@@ -127,7 +127,7 @@ func TestGuardExposed(t *testing.T) {
 			}
 		}
 		if g.Still(t.Context(), gateway.Identity{Tenant: store.DefaultTenant}) {
-			t.Errorf("%s: who needed no token still comes in", name)
+			t.Errorf("%s: a client that needed no token is still admitted", name)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestLargeAnswer(t *testing.T) {
 		t.Fatalf("got %d bytes", len(body))
 	}
 	if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != text || !a.Complete {
-		t.Errorf("%d bytes of text are kept", len(a.Text))
+		t.Errorf("%d bytes of text are stored", len(a.Text))
 	}
 	// A longer answer passes, and is kept as far as it was decoded.
 	w = newWorld(t, answerParts(chatParts(strings.Repeat("x", 600<<10), strings.Repeat("y", 600<<10))...), &setup{options: gateway.Options{
@@ -96,7 +96,7 @@ func TestLargeAnswer(t *testing.T) {
 		t.Fatalf("got %d bytes", len(body))
 	}
 	if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Complete || len(a.Text) < 600<<10 || len(a.Text) > 1<<20 {
-		t.Errorf("%d bytes of text are kept", len(a.Text))
+		t.Errorf("%d bytes of text are stored", len(a.Text))
 	}
 	if n := w.metric(t, "tee_off_total"); n != 1 {
 		t.Errorf("%v are counted", n)

@@ -172,7 +172,7 @@ func TestInside(t *testing.T) {
 			want.AnswerID, want.Tenant = c.AnswerID, c.Tenant
 			ignore := cmpopts.IgnoreFields(store.Call{}, "Started", "FirstByte", "Duration", "Bytes") // bytes after the end mark may arrive later
 			if diff := cmp.Diff(want, c, ignore, cmpopts.IgnoreUnexported(store.Call{})); diff != "" {
-				t.Errorf("what is kept (-over a listener +inside):\n%s", diff)
+				t.Errorf("the stored call (-over a listener +inside):\n%s", diff)
 			}
 			if !c.Answer.Complete || c.Answer.Text == "" {
 				t.Errorf("the answer is not whole: %+v", c.Answer)
@@ -207,7 +207,7 @@ func TestInsideIdentity(t *testing.T) {
 		res, err := w.gateway.Transport(gateway.Identity{Tenant: "acme", Publish: publish}).RoundTrip(r)
 		testenv.OK(t, err)
 		if _ = res.Body.Close(); res.StatusCode != want {
-			t.Errorf("who may publish, %t: %d", publish, res.StatusCode)
+			t.Errorf("may publish %t: %d", publish, res.StatusCode)
 		}
 	}
 }
@@ -405,14 +405,14 @@ func TestInsideIdle(t *testing.T) {
 	defer res.Body.Close()
 	w.holds(t, 0)
 	if _, err := io.ReadAll(res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("who did not read gets %v", err)
+		t.Errorf("a caller that does not read gets %v", err)
 	}
 	from, _ := io.Pipe()
 	defer from.Close() // an ordinary client's request waits for it
 	r := w.request(t, "POST", captured, from)
 	r.ContentLength = 7
 	if got, _, err := w.call(r); err != nil || got != http.StatusRequestTimeout {
-		t.Errorf("who does not send gets %d, %v", got, err)
+		t.Errorf("a caller that does not send gets %d, %v", got, err)
 	}
 	w.holds(t, 0)
 }

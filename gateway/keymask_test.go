@@ -37,7 +37,7 @@ func TestKeyMask(t *testing.T) {
 							return
 						}
 						if ev.At != len(told) && !two || !strings.HasPrefix(masked[len(told):], ev.Text) {
-							t.Fatalf("%q|%q|%q: %q is told at %d of %q", text[:i], text[i:j], text[j:], ev.Text, ev.At, masked)
+							t.Fatalf("%q|%q|%q: %q is emitted at %d of %q", text[:i], text[i:j], text[j:], ev.Text, ev.At, masked)
 						}
 						told += ev.Text
 					})
@@ -55,7 +55,7 @@ func TestKeyMask(t *testing.T) {
 					add(j, len(text))
 					m.End()
 					if want := fmt.Sprintf("a@%d b@%d ", i, j); told != masked || order != want {
-						t.Fatalf("told %q, %s, want %q, %s", told, order, masked, want)
+						t.Fatalf("emitted %q, %s, want %q, %s", told, order, masked, want)
 					}
 				}
 			}
@@ -82,9 +82,9 @@ func TestKeyMaskLimit(t *testing.T) {
 		}
 	}
 	if told != 1 || lost != gateway.MaxWithheld+1 {
-		t.Errorf("%d told, %d lost", told, lost)
+		t.Errorf("%d emitted, %d lost", told, lost)
 	}
 	if !m.Event(ibid.Event{Kind: ibid.EventText, Text: "x", At: 18}) || told != 1+1+gateway.MaxWithheld {
-		t.Errorf("%d told", told)
+		t.Errorf("%d emitted", told)
 	}
 }

@@ -88,7 +88,7 @@ func TestRepeatedKeyIsMasked(t *testing.T) {
 			}
 			for _, form := range []string{key, url.QueryEscape(key), "canary"} {
 				if strings.Contains(string(kept)+string(record), form) {
-					t.Errorf("%q is kept: %s", form, kept)
+					t.Errorf("%q is stored: %s", form, kept)
 				}
 			}
 			if len(c.Answer.Citations) != 1 || c.Answer.Text[c.Answer.Citations[0].Span.Start:c.Answer.Citations[0].Span.End] != "herons wade" {
@@ -133,7 +133,7 @@ func TestRepeatedKeyIsNotTold(t *testing.T) {
 					continue
 				}
 				if data := string(m.Live.Data); strings.Contains(data, "canary") {
-					t.Errorf("told: %s", data)
+					t.Errorf("received: %s", data)
 				}
 				named = named || m.Live.Kind == gateway.LiveSource
 				var s string
@@ -141,11 +141,11 @@ func TestRepeatedKeyIsNotTold(t *testing.T) {
 					told.WriteString(s[told.Len()-m.Live.At:])
 				}
 			case <-ctx.Done():
-				t.Fatalf("only %q is told", told.String())
+				t.Fatalf("only %q was received", told.String())
 			}
 		}
 		if told.String() != masked {
-			t.Errorf("told %q\nwant %q", told.String(), masked)
+			t.Errorf("received %q\nwant %q", told.String(), masked)
 		}
 	}
 	hear(early)
@@ -194,7 +194,7 @@ func TestRepeatedKeyIsNotCompared(t *testing.T) {
 	select {
 	case c := <-kept:
 		if record := string(testenv.Must(c.Encode())(t)); strings.Contains(record, "canary") || !strings.Contains(record, "It says ***") {
-			t.Errorf("kept: %s", record)
+			t.Errorf("stored: %s", record)
 		}
 	case <-ctx.Done():
 		t.Fatal("nothing was found")

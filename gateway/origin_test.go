@@ -85,7 +85,7 @@ func TestUpstreamSpeaksForItself(t *testing.T) {
 	}
 }
 
-// No page that is neither ours nor allowed changes anything, with or without tokens; programs may.
+// Only our own and allowed pages can change anything, with or without tokens; programs always can.
 func TestForeignPagesChangeNothing(t *testing.T) {
 	s := openTokens(t)
 	const token = "tok_for_this_test"

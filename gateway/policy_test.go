@@ -144,7 +144,7 @@ func TestPolicies(t *testing.T) {
 							t.Errorf("%v %s", res.Header, body)
 						}
 						if c := p.stored(t, res.Header.Get(gateway.AnswerHeader)); c.Answer.Text != answer.text || c.Status != 200 {
-							t.Errorf("kept: %+v", c)
+							t.Errorf("stored: %+v", c)
 						}
 						var alerts []string
 						if hit {
@@ -282,7 +282,7 @@ func TestPoliciesOfOthers(t *testing.T) {
 	}
 }
 
-// Over its quota, a tenant's answers pass unchanged and are not kept; freed space is used again.
+// Answers of a tenant over its quota pass unchanged and are not stored; freed space is used again.
 func TestQuota(t *testing.T) {
 	want := message(millFine, millFine)
 	p := newPoliced(t, answerJSON(want), nil, map[string]gateway.Tenant{store.DefaultTenant: {Quota: 100}})
@@ -301,7 +301,7 @@ func TestQuota(t *testing.T) {
 	p.stored(t, first)
 	for range 2 {
 		if id := ask(); id != "" {
-			t.Errorf("%s is kept over the quota", id)
+			t.Errorf("%s is stored over the quota", id)
 		}
 	}
 	testenv.Equal(t, "alerts", []string{"quota", "quota"}, p.kinds(t))

@@ -42,10 +42,10 @@ func (s *suite) testAnswers(t *testing.T) {
 					continue
 				}
 				if diff := cmp.Diff(whole.through.Text, h.through.Text); diff != "" {
-					t.Errorf("a stream has another text (-whole +stream):\n%s", diff)
+					t.Errorf("the stream's text differs (-whole +stream):\n%s", diff)
 				}
 				if diff := cmp.Diff(whole.kept, h.kept, sameAnswer()); diff != "" {
-					t.Errorf("a stream is kept as another answer (-whole +stream):\n%s", diff)
+					t.Errorf("the stream's stored answer differs (-whole +stream):\n%s", diff)
 				}
 			}
 		})
@@ -57,10 +57,10 @@ func checkDocument(t *testing.T, answer *replay.Answer, h *heard) {
 	t.Helper()
 	d := h.kept
 	if !d.Complete || d.Finish == nil || *d.Finish != ibid.FinishStop || d.Error != nil || len(d.Issues) > 0 {
-		t.Errorf("kept as complete %t, finish %v, error %v, issues %v", d.Complete, d.Finish, d.Error, d.Issues)
+		t.Errorf("stored as complete %t, finish %v, error %v, issues %v", d.Complete, d.Finish, d.Error, d.Issues)
 	}
 	if d.Text != h.through.Text {
-		t.Errorf("kept text (-SDK +kept):\n%s", cmp.Diff(h.through.Text, d.Text))
+		t.Errorf("stored text (-SDK +stored):\n%s", cmp.Diff(h.through.Text, d.Text))
 	}
 	if len(answer.Claims) > 0 && len(h.through.Citations) == 0 {
 		t.Error("the SDK sees no citations")
@@ -74,13 +74,13 @@ func checkDocument(t *testing.T, answer *replay.Answer, h *heard) {
 	}
 	for _, c := range d.Citations {
 		if c.TextStart == nil || c.CitedText == nil || d.Text[*c.TextStart:*c.TextEnd] != *c.CitedText {
-			t.Errorf("citation %s has not the words of its place", c.ID)
+			t.Errorf("the text of citation %s differs from that at its place", c.ID)
 			continue
 		}
 		kept = append(kept, claim{d.Text[*c.ClaimStart:*c.ClaimEnd], title(answer, &d.Sources[c.Index-1])})
 	}
 	if diff := cmp.Diff(meant, kept); diff != "" {
-		t.Errorf("citations (-meant +kept):\n%s", diff)
+		t.Errorf("citations (-meant +stored):\n%s", diff)
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *suite) testTools(t *testing.T) {
 		}
 		calls := h.kept.ToolCalls
 		if !h.kept.Complete || h.kept.Finish == nil || *h.kept.Finish != ibid.FinishTool || len(calls) != 1 || calls[0].Name != tool {
-			t.Errorf("stream %t: kept as complete %t, finish %v, calls %v", stream, h.kept.Complete, h.kept.Finish, calls)
+			t.Errorf("stream %t: stored as complete %t, finish %v, calls %v", stream, h.kept.Complete, h.kept.Finish, calls)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (s *suite) testErrors(t *testing.T) {
 				t.Errorf("%d, stream %t: the SDK sees %+v", status, stream, h.through)
 			}
 			if h.through.Answer != "" {
-				t.Errorf("%d, stream %t: it has Ibid-Answer %s", status, stream, h.through.Answer)
+				t.Errorf("%d, stream %t: the response has Ibid-Answer %s", status, stream, h.through.Answer)
 			}
 		}
 	}
@@ -126,10 +126,10 @@ func (s *suite) testErrors(t *testing.T) {
 		t.Errorf("in the stream: the SDK sees %+v", h.through)
 	}
 	if h.kept == nil {
-		t.Fatal("in the stream: no answer is kept")
+		t.Fatal("in the stream: no answer is stored")
 	}
 	if h.kept.Error == nil || h.kept.Text != h.through.Text || *h.kept.Finish != ibid.FinishError {
-		t.Errorf("in the stream: kept as error %v, finish %v, text %q", h.kept.Error, h.kept.Finish, h.kept.Text)
+		t.Errorf("in the stream: stored as error %v, finish %v, text %q", h.kept.Error, h.kept.Finish, h.kept.Text)
 	}
 }
 

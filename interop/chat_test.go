@@ -20,18 +20,19 @@ import (
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
-// aiVersions are the versions of npm "ai" that are driven, by their names in web/package.json.
+// aiVersions are the tested versions of npm "ai", by their names in web/package.json.
 var aiVersions = []string{"ai-5-first", "ai-5", "ai-6", "ai-7"}
 
-// recordings are real answers with reasoning: of Anthropic and Google with searches of their own and citations. The key
-// is the provider, and behind "recorded-" the upstream's name.
+// recordings are real answers with reasoning; those of Anthropic and Google have provider-side searches and citations.
+// The key is the provider, and the upstream is called "recorded-" and that.
 var recordings = map[string]string{
 	"anthropic": "anthropic/pydantic-ai__anthropic-web-search-tool.json",
 	"gemini":    "gemini/pydantic-ai__thinking-with-native-tool-wire-contract-google.json",
 	"xai":       "xai/vercel-ai__xai-text-streaming.1-chunks.sse", // OpenAI's Responses API
 }
 
-// recorded returns the events of a recording. A body becomes the stream that its provider would have sent.
+// recorded returns the events of a recording. A recorded body is turned into the stream that its provider would have
+// sent.
 func recorded(t *testing.T, provider string) []string {
 	t.Helper()
 	body := testenv.Must(os.ReadFile(filepath.Join(testenv.Shared(t), "corpus", filepath.FromSlash(recordings[provider]))))(t)
@@ -66,7 +67,7 @@ func recorded(t *testing.T, provider string) []string {
 	return events
 }
 
-// addBlock adds the events of a content block of Anthropic's: its citations come before its text.
+// addBlock adds the events of one of Anthropic's content blocks: its citations precede its text.
 func addBlock(add func(map[string]any), i int, block map[string]any) {
 	var deltas []map[string]any
 	switch block["type"] {
@@ -96,16 +97,16 @@ func addBlock(add func(map[string]any), i int, block map[string]any) {
 	add(map[string]any{"type": "content_block_stop", "index": i})
 }
 
-// heldBefore says before which events of a recording its "held-" upstream waits: while the model thinks, and while it
-// searches.
+// heldBefore lists the events of a recording before which its "held-" upstream waits: while the model thinks, and while
+// it searches.
 var heldBefore = map[string][]string{
 	"anthropic": {`"content_block_stop"`, `"web_search_tool_result"`},
 	"gemini":    {`"toolCall"`, `"toolResponse"`},
 	"xai":       {`"response.reasoning_summary_text.done"`},
 }
 
-// sayRecorded answers every request with the events of a recording, one after the other, in about two seconds. Before the
-// first event that has the first of holds it waits for next, then before the first that has the second, and so on.
+// sayRecorded answers every request with the events of a recording, spread over about two seconds. Before the first
+// event that contains holds[0] it waits for next, then before the first that contains holds[1], and so on.
 func sayRecorded(events, holds []string, next <-chan struct{}) http.HandlerFunc {
 	pause := 2 * time.Second / time.Duration(len(events))
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -131,9 +132,9 @@ func sayRecorded(events, holds []string, next <-chan struct{}) http.HandlerFunc 
 	}
 }
 
-// startChat starts ibid so that /v1/chat asks openai, gemini, anthropic and cohere, besides late, whose citations come
-// by a second call, slow, which takes its time, and those of recordings, which come as they are, or held until next lets
-// them go on.
+// startChat starts ibid with a /v1/chat that can ask openai, gemini, anthropic and cohere, as well as late, whose
+// citations arrive with a second call, slow, and the recordings, played straight through or held until next releases
+// them.
 func startChat(t *testing.T, origins ...string) (w *world, next chan<- struct{}) {
 	t.Helper()
 	goOn := make(chan struct{})
@@ -166,7 +167,7 @@ func startChat(t *testing.T, origins ...string) (w *world, next chan<- struct{})
 	return &world{upstream: s.Upstream.URL, gateway: s.URL}, goOn
 }
 
-// The AI SDK's own client reads what /v1/chat writes, in every version that its users have.
+// The AI SDK's own client reads what /v1/chat writes, in every version in use.
 func TestChatAISDK(t *testing.T) {
 	node := webProgram(t)
 	w, _ := startChat(t)
@@ -188,8 +189,8 @@ func TestChatAISDK(t *testing.T) {
 // web/package.json.
 var reactVersions = map[string]string{"ai-5": "react-ai-5", "ai-6": "react-ai-6", "ai-7": "@ai-sdk/react"}
 
-// The component of docs/chat.md, bundled by esbuild and opened in Chromium: it asks, sees the answer arrive with its citations, also
-// late ones, and has it again after a reload, whenever that is.
+// The component of docs/chat.md, bundled by esbuild and opened in Chromium, asks, shows the answer and its citations as
+// they arrive, late ones included, and shows it again after a reload at any time.
 func TestChatReact(t *testing.T) {
 	node := webProgram(t)
 	chromium := testenv.Tool(t, "chromium")
@@ -241,7 +242,7 @@ func TestChatReact(t *testing.T) {
 	}
 }
 
-// bundle returns the script of the page with a component, for a version of the AI SDK and of its hook.
+// bundle returns the page's script with a component, for a version of the AI SDK and its hook.
 func bundle(t *testing.T, component, ai, react string) []byte {
 	t.Helper()
 	dir := t.TempDir()

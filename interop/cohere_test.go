@@ -15,7 +15,7 @@ import (
 )
 
 func askCohere(ctx context.Context, c *sdkCall) (*said, error) {
-	headers, httpClient := withHeaders(c.client) // this SDK shows no header of a response
+	headers, httpClient := withHeaders(c.client) // this SDK exposes no response headers
 	if c.stream {
 		httpClient.Transport = &oneByOne{next: httpClient.Transport}
 	}
@@ -50,7 +50,7 @@ func askCohere(ctx context.Context, c *sdkCall) (*said, error) {
 	got.Answer = headers.answer
 	if e, ok := errors.AsType[*core.APIError](err); ok {
 		got.Status = e.StatusCode
-		_, got.Message, _ = strings.Cut(e.Error(), `"message":`) // behind an id that is new each time
+		_, got.Message, _ = strings.Cut(e.Error(), `"message":`) // after an id that is new each time
 		if _, typed := errors.AsType[*cohere.TooManyRequestsError](err); typed != (e.StatusCode == 429) {
 			return nil, fmt.Errorf("status %d is a %T", e.StatusCode, err)
 		}
@@ -59,7 +59,7 @@ func askCohere(ctx context.Context, c *sdkCall) (*said, error) {
 	return got, err
 }
 
-// cohereDocuments are the sources, with the ids under which the upstream cites them.
+// cohereDocuments returns the sources with the ids under which the upstream cites them.
 func cohereDocuments(c *sdkCall) []*cohere.Document {
 	var documents []*cohere.Document
 	for i, s := range c.sources {
@@ -114,8 +114,8 @@ func (s *said) readChatStream(stream *core.Stream[cohere.V2ChatStreamResponse]) 
 	}
 }
 
-// oneByOne hands out the events of a stream as this SDK needs them: it takes what one Read returns for a whole event, and the
-// empty line behind an event for another one (cohere-go issue 103). That is so without a gateway, too.
+// oneByOne delivers the events of a stream the way this SDK needs them: it takes the result of one Read for a whole
+// event, and the empty line after an event for another event (cohere-go issue 103), with or without a gateway.
 type oneByOne struct{ next http.RoundTripper }
 
 func (o *oneByOne) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -126,7 +126,7 @@ func (o *oneByOne) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// events is a body of which every Read returns one line of data.
+// events is a body whose every Read returns one line of data.
 type events struct {
 	io.ReadCloser
 	lines *bufio.Reader

@@ -17,9 +17,9 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// BenchmarkDecodeStream reads the same recorded streams by ibid, with text, sources and checked places, and by the
-// provider's own SDK, with text and annotations as they are sent. Asked: a tenth of the time of OpenAI's SDK, an eighth
-// of Anthropic's.
+// BenchmarkDecodeStream reads the same recorded streams with ibid, which yields text, sources and verified places, and
+// with the provider's own SDK, which yields text and annotations as sent. The target is a tenth of the time of OpenAI's
+// SDK and an eighth of Anthropic's.
 func BenchmarkDecodeStream(b *testing.B) {
 	for _, bench := range []struct {
 		name, recording string

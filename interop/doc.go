@@ -1,10 +1,11 @@
-// Package interop has only tests: the providers' official SDKs, unchanged but for their base URL, against a real ibid
-// serve in front of a made-up upstream that speaks the providers' wire formats. It is a module of its own, so that who
-// uses ibid does not get the SDKs. Those for Go are tested here, those for JavaScript in npm/. In python/ LangChain
-// and LlamaIndex read what package export writes. Package kinds holds the SDKs' types against the vectors.
+// Package interop contains only tests. They run the providers' official SDKs, unchanged except for their base URL,
+// against a real ibid serve in front of a simulated upstream that speaks the providers' wire formats. It is a separate
+// module so that users of ibid do not depend on the SDKs. The SDKs for Go are tested here, those for JavaScript in
+// npm/. In python/, LangChain and LlamaIndex read what package export writes. Package kinds compares the SDKs' types
+// with the vectors.
 //
-// Every case is asked three times: at the upstream itself, through the gateway, and at the upstream with
-// [tee.Transport] under the SDK. The SDK must not see a difference, and what ibid kept must be what the upstream meant.
+// Every request is made three times: directly to the upstream, through the gateway, and directly with [tee.Transport]
+// under the SDK. The SDK must not see a difference, and the answer that ibid stores must be the one the upstream meant.
 //
 // [tee.Transport]: https://pkg.go.dev/github.com/ibidhq/ibid/tee#Transport
 package interop

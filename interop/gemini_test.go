@@ -39,7 +39,7 @@ func askGemini(ctx context.Context, c *sdkCall) (*said, error) {
 	return got, nil
 }
 
-// readGemini adds a response or the next one of a stream.
+// readGemini adds a response, or the next one of a stream.
 func (s *said) readGemini(r *genai.GenerateContentResponse) {
 	s.Answer = r.SDKHTTPResponse.Headers.Get("Ibid-Answer")
 	s.ID = r.ResponseID

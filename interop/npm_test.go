@@ -20,7 +20,7 @@ type node struct {
 	log     *strings.Builder
 }
 
-// testNPM asks the same by the SDKs for JavaScript.
+// testNPM makes the same calls with the SDKs for JavaScript.
 func (w *world) testNPM(t *testing.T) {
 	n := startNode(t)
 	for _, s := range sdks() {
@@ -36,7 +36,7 @@ func startNode(t *testing.T) *node {
 	testenv.NodeModules(t, "interop/npm")
 	program := testenv.Tool(t, "node")
 	n := &node{log: &strings.Builder{}}
-	// Not t.Context: it ends by the end of its input.
+	// Not t.Context: the program ends at the end of its input.
 	cmd := exec.CommandContext(context.Background(), program, "ask.mjs")
 	cmd.Dir = "npm"
 	cmd.Stderr = n.log
@@ -57,7 +57,7 @@ func startNode(t *testing.T) *node {
 	return n
 }
 
-// ask has a call made by node.
+// ask makes node make a call.
 func (n *node) ask(api string, c *sdkCall) (*said, error) {
 	err := n.calls.Encode(map[string]any{
 		"api": api, "base": c.base, "key": key, "prompt": c.prompt, "stream": c.stream, "sources": append([]replay.Source{}, c.sources...),
@@ -67,7 +67,7 @@ func (n *node) ask(api string, c *sdkCall) (*said, error) {
 	}
 	var reply struct {
 		said
-		Failure string // an error that is none of the SDK's
+		Failure string // an error that does not come from the SDK
 	}
 	if err := n.replies.Decode(&reply); err != nil {
 		return nil, err

@@ -69,7 +69,8 @@ func (s *said) readResponse(r *responses.Response) {
 	}
 }
 
-// readResponseStream takes what the events say one by one, and of the last one, which repeats it all, only how it ended.
+// readResponseStream reads the events one by one. From the last one, which repeats everything, it reads only how the
+// response ended.
 func (s *said) readResponseStream(stream *ssestream.Stream[responses.ResponseStreamEventUnion]) {
 	for stream.Next() {
 		switch e := stream.Current().AsAny().(type) {
@@ -117,7 +118,7 @@ func askChat(ctx context.Context, c *sdkCall) (*said, error) {
 		chunk := stream.Current()
 		all.AddChunk(chunk)
 		for _, choice := range chunk.Choices {
-			// The SDK has no field for a stream's citations, but hands them out.
+			// The SDK has no field for a stream's citations, but exposes their JSON.
 			if list, ok := choice.Delta.JSON.ExtraFields["annotations"]; ok {
 				got.Citations = append(got.Citations, elements(list.Raw())...)
 			}
@@ -159,7 +160,7 @@ func (s *said) failOpenAI(err error) error {
 	return err
 }
 
-// A response that is fetched again updates the answer that is kept, and makes no other.
+// Fetching a response again updates the stored answer and creates no other.
 func (w *world) testResponsesAgain(t *testing.T) {
 	c := &sdkCall{base: w.gateway, client: http.DefaultClient, prompt: "How many herons nest at Lake Tonbo?"}
 	first := testenv.Must(askResponses(t.Context(), c))(t)
@@ -170,20 +171,20 @@ func (w *world) testResponsesAgain(t *testing.T) {
 	again := testenv.Must(client.Responses.Get(t.Context(), first.ID, responses.ResponseGetParams{}, option.WithResponseInto(&raw)))(t)
 	second := &said{Answer: first.Answer}
 	if second.readResponse(again); !cmp.Equal(first, second) {
-		t.Errorf("the SDK sees another response (-first +again):\n%s", cmp.Diff(first, second))
+		t.Errorf("the second response differs (-first +again):\n%s", cmp.Diff(first, second))
 	}
 	if diff := cmp.Diff(before, w.document(t, first.Answer)); diff != "" {
-		t.Errorf("another answer is kept (-before +after):\n%s", diff)
+		t.Errorf("the stored answer differs (-before +after):\n%s", diff)
 	}
 	if now := w.count(t); now != count {
-		t.Errorf("%d answers are kept, were %d", now, count)
+		t.Errorf("%d answers are stored, were %d", now, count)
 	}
 	if id := raw.Header.Get("Ibid-Answer"); id != "" && id != first.Answer {
-		t.Errorf("the response names answer %s, the kept one is %s", id, first.Answer)
+		t.Errorf("the response names answer %s, the stored one is %s", id, first.Answer)
 	}
 }
 
-// What a program says to ibid by headers does not need more than its SDK either.
+// Setting ibid's request headers needs nothing beyond the SDK either.
 func (w *world) testConversation(t *testing.T) {
 	client := newOpenAI(&sdkCall{base: w.gateway, client: http.DefaultClient})
 	var raw *http.Response
@@ -197,7 +198,7 @@ func (w *world) testConversation(t *testing.T) {
 	}
 }
 
-// count returns how many answers are kept.
+// count returns the number of stored answers.
 func (w *world) count(t *testing.T) int {
 	t.Helper()
 	n, cursor := 0, ""

@@ -19,9 +19,9 @@ import (
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
-// The API answers as it is described, whatever schemathesis asks it, about what is there and what is not, and refuses what
-// the description does not allow: with the same seed always the same. IBID_EXAMPLES says how many requests it makes of each operation at most. Streams of events are
-// described, and tested elsewhere.
+// The API behaves as described, whatever schemathesis requests, whether it exists or not, and rejects what the
+// description does not allow. The fixed seed makes runs repeatable. IBID_EXAMPLES limits the number of requests for
+// each operation. Event streams are described here and tested elsewhere.
 func TestOpenAPI(t *testing.T) {
 	program := filepath.Join(filepath.Dir(testenv.Python(t)), "schemathesis")
 	base, ids := serveDescribed(t)
@@ -38,7 +38,7 @@ func TestOpenAPI(t *testing.T) {
 	t.Logf("%d requests", requests)
 }
 
-// ask has schemathesis make requests, and returns how many.
+// ask makes schemathesis make requests, and returns their number.
 func ask(t *testing.T, program string, args ...string) int {
 	t.Helper()
 	config := testenv.Must(filepath.Abs(filepath.Join("python", "schemathesis.toml")))(t)
@@ -58,12 +58,12 @@ func ask(t *testing.T, program string, args ...string) int {
 	if err != nil {
 		t.Errorf("schemathesis: %v\n%s", err, out)
 	}
-	n, _ := strconv.Atoi(string(said[1])) // they are digits
+	n, _ := strconv.Atoi(string(said[1])) // the pattern only matches digits
 	return n
 }
 
-// describe returns a file with the description that a server serves, in which the ids of paths, and the filters by ids,
-// are as often ids that are there as any others.
+// describe returns a file with the description that a server serves, in which ids in paths and id filters are existing
+// ids as often as any others.
 func describe(t *testing.T, base string, ids map[string][]string) string {
 	t.Helper()
 	data, err := fetch(t.Context(), base+"/v1/openapi.json")
@@ -94,8 +94,8 @@ func describe(t *testing.T, base string, ids map[string][]string) string {
 	return name
 }
 
-// serveDescribed starts a server that has something of everything, and returns its URL and the ids of what is there, by
-// the first word of their paths and by the parameters that filter by them.
+// serveDescribed starts a server that has at least one of everything. It returns the server's URL and the existing ids,
+// by the first word of their paths and by the parameters that filter by them.
 func serveDescribed(t *testing.T) (base string, ids map[string][]string) {
 	t.Helper()
 	w := servertest.Start(t, &servertest.Setup{

@@ -13,10 +13,10 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// maxPicture is how many bytes a picture of docs/images may have.
+// maxPicture is the size limit of a picture in docs/images, in bytes.
 const maxPicture = 150 << 10
 
-// shrink writes the pictures of a directory anew, with no more than 256 colours each: those that are seen most.
+// shrink rewrites the pictures of a directory with at most 256 colours each, the most frequent ones.
 func shrink(t *testing.T, dir string) {
 	t.Helper()
 	names := testenv.Must(filepath.Glob(filepath.Join(dir, "*.png")))(t)

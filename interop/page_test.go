@@ -24,8 +24,8 @@ var (
 	shots  = flag.String("shots", "", "directory for pictures of every page, to look at")
 )
 
-// What people see in a real browser: every kind of page at the widths of a laptop and a phone, how they use it, and how
-// long that takes.
+// Every kind of page in a real browser, at the widths of a laptop and a phone: what people see, how they use it, and
+// how long that takes.
 func TestPage(t *testing.T) {
 	webProgram(t)
 	for _, tool := range []string{
@@ -41,7 +41,7 @@ func TestPage(t *testing.T) {
 	if w.Images != "" {
 		t.Cleanup(func() { shrink(t, w.Images) }) // when all scripts have ended
 	}
-	t.Run("many", func(t *testing.T) { w.script(t, "many") }) // alone: it measures how long things take
+	t.Run("many", func(t *testing.T) { w.script(t, "many") }) // alone, because it measures times
 	for _, script := range []string{"all", "card", "live", "run", "trust", "ways"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("origin", func(t *testing.T) {
 		t.Parallel()
-		open := servePages(t, nil) // of which nobody has a token
+		open := servePages(t, nil) // needs no token
 		open.script(t, "origin")
 	})
 	t.Run("login", func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestPage(t *testing.T) {
 // pageToken creates a token for the gateway that requires one.
 const pageToken = "token-of-the-test-of-the-page-0123456789"
 
-// foreignPage is somebody else's, with citations.
+// foreignPage is a third party's page with citations.
 const foreignPage = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Somebody else</title><script src="IBID/ibid.js" defer></script></head><body><main><h1>Herons</h1>
 <p>There are 41 nests.<ibid-cite title="Heron census at Lake Tonbo" site="birds.example" href="https://birds.example/tonbo/census"
@@ -80,20 +80,20 @@ The first pair came in 1968.<ibid-cite title="The lake and its birds" href="http
 Nothing runs.<ibid-cite title="&lt;img src=x onerror=&quot;document.title='harm'&quot;&gt;" href="javascript:document.title='harm'"
 quote="&lt;script&gt;document.title='harm'&lt;/script&gt;"><button>[3]</button></ibid-cite></p></main></body></html>`
 
-// elementExample returns the page of docs/element.md as a third party would have it.
+// elementExample returns the page of docs/element.md as a third party would serve it.
 func elementExample(t *testing.T, base string) string {
 	t.Helper()
 	doc := testenv.Must(os.ReadFile(filepath.Join("..", "docs", "element.md")))(t)
 	_, rest, _ := strings.Cut(string(doc), "```html\n")
 	page, _, ok := strings.Cut(rest, "```")
 	if !ok || !strings.Contains(page, `src="/ibid.js"`) {
-		t.Fatal("docs/element.md has no page any more that loads /ibid.js")
+		t.Fatal("docs/element.md no longer has a page that loads /ibid.js")
 	}
 	return strings.Replace(page, `src="/ibid.js"`, `src="`+base+`/ibid.js"`, 1)
 }
 
-// servePage serves the page of somebody else and the one of docs/element.md, besides one that posts to another site and one that
-// frames it.
+// servePage serves foreignPage and the page of docs/element.md, as well as a page that posts to another site and one
+// that frames it.
 func servePage(t *testing.T, base string) string {
 	t.Helper()
 	example := elementExample(t, base)
@@ -123,7 +123,7 @@ func servePage(t *testing.T, base string) string {
 	return s.URL
 }
 
-// picture takes pictures if the flags of the test request them.
+// picture takes pictures if the test's flags ask for them.
 func (w *pageWorld) picture(t *testing.T) {
 	t.Helper()
 	var err error

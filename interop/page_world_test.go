@@ -21,15 +21,15 @@ import (
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
-// pageWorld is a gateway that has something to show, as the scripts of web/ are told about it.
+// pageWorld is a gateway with something to show, as described to the scripts of web/.
 type pageWorld struct {
 	Base    string            `json:"base"`    // of the gateway
-	Demo    string            `json:"demo"`    // of an ibid demo; empty: there is none
+	Demo    string            `json:"demo"`    // of an ibid demo; empty if there is none
 	Foreign string            `json:"foreign"` // of somebody else's page; empty: there is none
-	Token   string            `json:"token"`   // what it takes to read; empty: nothing
+	Token   string            `json:"token"`   // required for reading; empty if none is
 	Answers map[string]string `json:"answers"` // ids by what was asked
-	Images  string            `json:"images"`  // directory for pictures; empty: none are taken
-	Shots   string            `json:"shots"`   // directory for pictures of every page; empty: none are taken
+	Images  string            `json:"images"`  // directory for pictures; empty to take none
+	Shots   string            `json:"shots"`   // directory for pictures of every page; empty to take none
 }
 
 // pageProgram builds ibid.
@@ -43,8 +43,8 @@ func pageProgram(t *testing.T) string {
 	return program
 }
 
-// servePages starts a gateway with upstreams for every sort of answer: the replay's, a slow one, one with as many citations as it is
-// asked for, and ones that mean harm.
+// servePages starts a gateway with upstreams for every kind of answer: the replay, a slow one, one that returns as many
+// citations as requested, and malicious ones.
 func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -87,7 +87,7 @@ func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 	return &pageWorld{Base: w.URL, Answers: map[string]string{}}
 }
 
-// withHarm serves pages of [harm], which a browser gets without a key, besides what next does.
+// withHarm serves the pages of [harm], which a browser gets without a key, in addition to next.
 func withHarm(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/harm/") {
@@ -98,7 +98,8 @@ func withHarm(next http.Handler) http.Handler {
 	})
 }
 
-// harm is an upstream whose pages would act as the user who opens them: each tries to mint a token that may do everything.
+// harm is an upstream whose pages try to act as the user who opens them: each tries to create a token with every
+// permission.
 func harm(w http.ResponseWriter, r *http.Request) {
 	kinds := map[string]string{"html": "text/html", "svg": "image/svg+xml", "xml": "application/xhtml+xml", "text": "text/plain"}
 	name := strings.TrimPrefix(r.URL.Path, "/harm/")
@@ -119,7 +120,7 @@ func harm(w http.ResponseWriter, r *http.Request) {
 		script+`</script></body></html>`)
 }
 
-// answerMany answers in the way of Perplexity, with as many citations as the prompt ends with.
+// answerMany answers in the format of Perplexity, with as many citations as the number at the end of the prompt.
 func answerMany(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Messages []struct {
@@ -173,7 +174,7 @@ func answerMany(w http.ResponseWriter, r *http.Request) {
 // pageCall is a call that fills a page.
 type pageCall struct{ name, path, prompt, conversation string }
 
-// fill makes the calls of which pages show the answers.
+// fill makes the calls whose answers the pages show.
 func (w *pageWorld) fill(t *testing.T) {
 	t.Helper()
 	for _, c := range []pageCall{
@@ -197,7 +198,7 @@ func (w *pageWorld) fill(t *testing.T) {
 	}
 }
 
-// hostileQuestion would like to be more than a question.
+// hostileQuestion tries to be more than a question.
 const hostileQuestion = "Is <script>document.title='harm'</script> \u202Ethis\u202C <img src=x onerror=\"document.title='harm'\"> harmless? ](javascript:alert(1))"
 
 // call makes a call and returns the id of its answer.
@@ -232,7 +233,7 @@ func (w *pageWorld) call(t *testing.T, c *pageCall) string {
 	return id
 }
 
-// post returns the id of an answer; empty if there is none in the response.
+// post returns the id of an answer, or "" if the response has none.
 func (w *pageWorld) post(t *testing.T, path string, header http.Header, body any) string {
 	t.Helper()
 	data := testenv.Must(json.Marshal(body))(t)
@@ -252,7 +253,7 @@ func (w *pageWorld) post(t *testing.T, path string, header http.Header, body any
 	return res.Header.Get("Ibid-Answer")
 }
 
-// startDemo starts ibid demo, and waits until it has noticed that one of its sources changed.
+// startDemo starts ibid demo and waits until it has noticed that one of its sources changed.
 func startDemo(t *testing.T, program string) string {
 	t.Helper()
 	cmd := exec.CommandContext(context.Background(), program, "demo", "--listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "demo"))
@@ -280,18 +281,18 @@ func startDemo(t *testing.T, program string) string {
 		said = append(said, buffer[:n]...)
 		if _, rest, ok := strings.Cut(string(said), "Open "); ok {
 			if url, _, ok := strings.Cut(rest, "/ in a browser"); ok {
-				go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the demo
+				go func() { _, _ = io.Copy(io.Discard, out) }() // ends when the demo does
 				awaitIncident(t, url)
 				return url
 			}
 		}
 		if err != nil {
-			t.Fatalf("ibid demo said nothing of its page: %v\n%s", err, &log)
+			t.Fatalf("ibid demo did not report its page: %v\n%s", err, &log)
 		}
 	}
 }
 
-// awaitIncident returns when a gateway has recorded one.
+// awaitIncident returns once a gateway has recorded an incident.
 func awaitIncident(t *testing.T, base string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -17,8 +17,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// LangChain and LlamaIndex read what package export writes for them, and the types of examples/python/answer.py the
-// answer document: of every vector, whole and streamed.
+// LangChain and LlamaIndex read what package export writes for them, and the types of examples/python/answer.py read
+// the answer document, for every vector, whole and streamed.
 func TestPythonReaders(t *testing.T) {
 	python := testenv.Python(t)
 	var cases bytes.Buffer
@@ -49,7 +49,7 @@ func TestPythonReaders(t *testing.T) {
 	testenv.Equal(t, "", want, strings.Split(strings.TrimSpace(string(out)), "\n"))
 }
 
-// vectorAnswers returns what is decoded of the vectors, by file and section.
+// vectorAnswers returns the decoded answers of the vectors, by file and section.
 func vectorAnswers(t *testing.T) map[string]*ibid.Answer {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "testdata", "*", "*.txtar"))
@@ -62,7 +62,7 @@ func vectorAnswers(t *testing.T) map[string]*ibid.Answer {
 		for _, f := range txtar.Parse(data).Files {
 			switch f.Name {
 			case "body.json", "stream.sse", "stream.ndjson", "stream.array.json":
-				if a, _ := ibid.Decode(f.Data, nil); a != nil { // some break off, and some need to be told their format
+				if a, _ := ibid.Decode(f.Data, nil); a != nil { // some are truncated, and some need an explicit format
 					answers[filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file)+"/"+f.Name] = a
 				}
 			}

@@ -25,33 +25,33 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// sdkHost is where the SDKs send what is only looked at.
+// sdkHost is the base URL for SDK requests that are only inspected.
 const sdkHost = "http://provider.invalid"
 
-// asked is a request, as far as who made it does not matter.
+// asked is a request without what depends on the client that made it.
 type asked struct {
-	Method, Path string      // with its query
-	Header       http.Header // what the provider wants, and the key
+	Method, Path string      // including the query
+	Header       http.Header // what the provider requires, and the key
 	Body         any
 }
 
-// requestCase is one chat, as internal/wire builds it and as an official SDK does: the provider's own, or the one that it
-// tells its users to take.
+// requestCase is one chat, as internal/wire builds it and as an official SDK does: the provider's own, or the one that
+// the provider recommends.
 type requestCase struct {
 	name, provider string
 	chat           call.Chat
 	sdk            func(ctx context.Context, c *http.Client, stream bool) error
-	differences    []difference // what the SDK is known to write in another way
+	differences    []difference // known ways in which the SDK writes it differently
 }
 
-// difference is where an SDK's request and ours mean the same in other words.
+// difference is a place where an SDK's request and ours have the same meaning in different forms.
 type difference struct {
 	why string
-	// rewrite changes our body to the SDK's way, and reports whether there was something to change.
+	// rewrite converts our body to the SDK's form, and reports whether there was anything to convert.
 	rewrite func(body map[string]any) bool
 }
 
-// The SDKs are the oracle of what internal/wire builds: the same chat is the same request.
+// The SDKs are the oracle for internal/wire: the same chat results in the same request.
 func TestRequests(t *testing.T) {
 	var cases []requestCase
 	for _, more := range [][]requestCase{geminiRequests(), openaiRequests(), openaiLikeRequests(), cohereRequests(), anthropicRequests()} {
@@ -72,7 +72,7 @@ func (c *requestCase) run(t *testing.T, stream bool) {
 		t.Fatalf("there is no provider %s", c.provider)
 	}
 	spy := &spy{}
-	_ = c.sdk(t.Context(), &http.Client{Transport: spy}, stream) // it does not like the answer
+	_ = c.sdk(t.Context(), &http.Client{Transport: spy}, stream) // the SDK rejects the empty answer
 	if len(spy.requests) != 1 {
 		t.Fatalf("the SDK made %d requests", len(spy.requests))
 	}
@@ -87,7 +87,7 @@ func (c *requestCase) run(t *testing.T, stream bool) {
 	ours, theirs := readAsked(t, &p, r), readAsked(t, &p, spy.requests[0])
 	for _, d := range c.differences {
 		if body, ok := ours.Body.(map[string]any); !ok || !d.rewrite(body) {
-			t.Errorf("there is no such difference any more: %s", d.why)
+			t.Errorf("this difference no longer exists: %s", d.why)
 		}
 	}
 	if diff := cmp.Diff(theirs, ours); diff != "" {
@@ -95,7 +95,7 @@ func (c *requestCase) run(t *testing.T, stream bool) {
 	}
 }
 
-// spy keeps requests and answers none.
+// spy records requests and answers none.
 type spy struct{ requests []*http.Request }
 
 func (s *spy) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -124,7 +124,7 @@ func readAsked(t *testing.T, p *call.Provider, r *http.Request) *asked {
 	return a
 }
 
-// talk is what was said in every case.
+// talk is the conversation of every case.
 func talk() []call.Message {
 	return []call.Message{
 		{Role: call.RoleSystem, Text: "Be brief."},
@@ -134,7 +134,7 @@ func talk() []call.Message {
 	}
 }
 
-// papers are what to answer from.
+// papers are the sources to answer from.
 func papers() []wire.Source {
 	return []wire.Source{
 		{ID: "a", Title: "Herons", URL: "https://a.example/", Content: "There are 41 nests."},
@@ -220,7 +220,7 @@ func geminiRequests() []requestCase {
 	return cases
 }
 
-// askResponsesAt asks an API of the form of OpenAI's Responses.
+// askResponsesAt calls an API in the format of OpenAI's Responses.
 func askResponsesAt(params responses.ResponseNewParams) func(context.Context, *http.Client, bool) error {
 	item := func(role responses.EasyInputMessageRole, text string) responses.ResponseInputItemUnionParam {
 		return responses.ResponseInputItemParamOfMessage(text, role)
@@ -278,7 +278,7 @@ func openaiRequests() []requestCase {
 	}
 }
 
-// openaiLikeRequests are those of providers who tell their users to take OpenAI's SDK.
+// openaiLikeRequests are the cases of providers that recommend OpenAI's SDK.
 func openaiLikeRequests() []requestCase {
 	web, files := responses.ToolParamOfWebSearch(responses.WebSearchToolTypeWebSearch), responses.ToolParamOfFileSearch([]string{"store-1", "store-2"})
 	said := []openai.ChatCompletionMessageParamUnion{
@@ -419,10 +419,10 @@ func anthropicRequests() []requestCase {
 	}
 }
 
-// textBlock is a text as a list of blocks.
+// textBlock returns a text as a list of blocks.
 func textBlock(text string) []any { return []any{map[string]any{"type": "text", "text": text}} }
 
-// rewriteContents makes lists of blocks of the messages that are strings, and reports whether there were any.
+// rewriteContents turns messages that are strings into lists of blocks, and reports whether there were any.
 func rewriteContents(body map[string]any) bool {
 	messages, _ := body["messages"].([]any)
 	found := false

@@ -22,7 +22,7 @@ type sdkCall struct {
 	base    string // URL up to the provider's name
 	client  *http.Client
 	prompt  string
-	sources []replay.Source // to give as documents, where the API takes them
+	sources []replay.Source // to pass as documents, if the API accepts any
 	stream  bool
 }
 
@@ -31,20 +31,20 @@ type said struct {
 	Answer    string // Ibid-Answer
 	ID        string // the provider's
 	Text      string
-	Citations []string // JSON of the SDK's own citations
-	Tools     []string // that were called: name and arguments
-	Finish    string   // in the provider's words
-	Status    int      // of the error, from the SDK's own type of errors; 0: there is none
+	Citations []string // JSON in the SDK's own types
+	Tools     []string // the tools called: name and arguments
+	Finish    string   // as the provider names it
+	Status    int      // of the error, from the SDK's own error type; 0 if there is none
 	Message   string   // of the error
 }
 
-// sdk asks one API of a provider by its official SDK. An error that the provider sent is part of what was said.
+// sdk calls one API of a provider through its official SDK. An error that the provider sent is part of the result.
 type sdk struct {
 	name string
 	ask  func(ctx context.Context, c *sdkCall) (*said, error)
-	// The provider's words for an answer, and for one that calls a tool.
+	// The provider's finish reasons for an answer, and for one that calls a tool.
 	stop, toolUse string
-	foreign       bool // it does not run in this process, so that tee.Transport is nothing for it
+	foreign       bool // it does not run in this process, so that tee.Transport does not apply
 }
 
 func sdks() []sdk {
@@ -58,13 +58,14 @@ func sdks() []sdk {
 	}
 }
 
-// heard is a call made in all three ways.
+// heard is the result of a call made in all three ways.
 type heard struct {
 	direct, through *said
 	kept            *ibid.Document // by the gateway; nil for an error instead of an answer
 }
 
-// everyWay makes a call at the upstream, through the gateway, and with a tee.Transport; the SDK must not see a difference.
+// everyWay makes a call to the upstream, through the gateway, and with a tee.Transport. The SDK must not see a
+// difference.
 func (s *suite) everyWay(t *testing.T, c sdkCall) *heard {
 	t.Helper()
 	h := &heard{
@@ -72,12 +73,12 @@ func (s *suite) everyWay(t *testing.T, c sdkCall) *heard {
 		through: s.call(t, c, s.gateway, http.DefaultClient),
 	}
 	if diff := cmp.Diff(h.direct, h.through, sameReply()); diff != "" {
-		t.Errorf("the SDK sees another response through the gateway (-direct +through):\n%s", diff)
+		t.Errorf("the response through the gateway differs (-direct +through):\n%s", diff)
 	}
 	if h.through.Status == 0 || h.through.Answer != "" {
 		h.kept = s.document(t, h.through.Answer)
 		if h.through.ID != "" && (h.kept.ID == nil || *h.kept.ID != h.through.ID) {
-			t.Errorf("the SDK sees the provider's id %q, the kept answer has %v", h.through.ID, h.kept.ID)
+			t.Errorf("the SDK sees the provider's id %q, the stored answer has %v", h.through.ID, h.kept.ID)
 		}
 	}
 	if !s.foreign {
@@ -97,16 +98,16 @@ func (s *suite) teeWay(t *testing.T, c sdkCall, h *heard) {
 	}}
 	teed := s.call(t, c, s.upstream, &http.Client{Transport: transport})
 	if diff := cmp.Diff(h.direct, teed, sameReply()); diff != "" {
-		t.Errorf("the SDK sees another response with tee.Transport (-direct +teed):\n%s", diff)
+		t.Errorf("the response with tee.Transport differs (-direct +teed):\n%s", diff)
 	}
 	if len(answers) != 1 {
-		t.Fatalf("tee.Transport told of %d answers", len(answers))
+		t.Fatalf("tee.Transport reported %d answers", len(answers))
 	}
 	if h.kept == nil {
 		return
 	}
 	if diff := cmp.Diff(h.kept, answers[0].Document(nil), sameAnswer()); diff != "" {
-		t.Errorf("the gateway kept something else than tee.Transport decoded (-kept +decoded):\n%s", diff)
+		t.Errorf("the stored answer differs from the one that tee.Transport decoded (-stored +decoded):\n%s", diff)
 	}
 }
 
@@ -120,19 +121,19 @@ func (s *suite) call(t *testing.T, c sdkCall, base string, client *http.Client) 
 	return got
 }
 
-// sameReply compares responses to the same question: ids are new each time.
+// sameReply compares responses to the same question, ignoring ids, which are new each time.
 func sameReply() cmp.Option {
 	return cmp.Options{cmpopts.IgnoreFields(said{}, "Answer", "ID"), cmpopts.EquateEmpty()}
 }
 
-// sameAnswer compares answers to the same question: what is new each time, and what only the gateway's configuration can know,
-// does not count.
+// sameAnswer compares answers to the same question, ignoring what is new each time and what only the gateway's
+// configuration can know.
 func sameAnswer() cmp.Option {
 	return cmp.Options{
 		cmpopts.IgnoreFields(ibid.Document{}, "AnswerID", "ID", "CreatedAt", "Provider"),
 		cmpopts.IgnoreFields(ibid.ToolCall{}, "ID"),
 		cmpopts.IgnoreFields(ibid.DocumentActivity{}, "ID"),
-		cmp.Comparer(func(a, b json.RawMessage) bool { // what is not known is null when it was read
+		cmp.Comparer(func(a, b json.RawMessage) bool { // an unknown value is null after reading
 			return string(a) == string(b) || len(a)+len(b) == len("null") && string(a)+string(b) == "null"
 		}),
 		cmpopts.EquateEmpty(),

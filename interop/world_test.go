@@ -15,12 +15,13 @@ import (
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
-// key is what the upstream wants to see; it would not, if the gateway touched the headers in which SDKs send it.
+// key is the key that the upstream requires; it would not arrive if the gateway changed the headers in which SDKs send
+// it.
 const key = servertest.Key
 
 // world is an upstream and a gateway in front of it.
 type world struct {
-	upstream, gateway string // URLs; the providers' names follow
+	upstream, gateway string // URLs, to be followed by a provider's name
 }
 
 // start starts ibid in front of the providers. It ends with the test.
@@ -33,7 +34,7 @@ func start(t *testing.T) *world {
 	return &world{upstream: w.Upstream.URL, gateway: w.URL}
 }
 
-// withKey refuses calls without the key.
+// withKey rejects calls without the key.
 func withKey(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		in := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")

@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/tee"
 )
 
-// chunks is an endless upstream: each Read returns the next chunk of a stream without an end.
+// chunks is an endless upstream: each Read returns the next chunk of a stream.
 type chunks struct {
 	chunks [][]byte
 	next   int

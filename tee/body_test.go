@@ -325,7 +325,7 @@ func TestBodyPanicOfDone(t *testing.T) {
 	}
 }
 
-// pack compresses s as a Content-Encoding says, from left to right.
+// pack compresses s with the codings of a Content-Encoding, from left to right.
 func pack(tb testing.TB, encoding, s string) []byte {
 	tb.Helper()
 	data := []byte(s)

@@ -82,8 +82,8 @@ func addRecordings(t *testing.T, inputs map[string]input) {
 	}
 }
 
-// encodeAWS makes an AWS event stream of lines, each an object with one member: the event's type and its payload. Of the
-// words that may stand before it in vectors, !bytes, !exception and !checksum are understood, and !cut drops the message.
+// encodeAWS encodes lines as an AWS event stream. Each line is an object with one member: the event's type and its
+// payload. It understands the prefixes !bytes, !exception and !checksum of vectors, and !cut drops the message.
 func encodeAWS(t *testing.T, lines []byte) []byte {
 	t.Helper()
 	var out []byte

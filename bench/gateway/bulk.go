@@ -257,7 +257,7 @@ type bulkRun struct {
 	input   func(i int) string // the name of an input
 }
 
-// run runs the command, breaks it off once in the middle, resumes it, and checks what it wrote.
+// run runs the command, interrupts it once in the middle, resumes it, and checks its output.
 func (b *bulkRun) run(ctx context.Context, out io.Writer, args ...string) error {
 	written := filepath.Join(filepath.Dir(b.program), fmt.Sprintf("%s-%d.jsonl", args[0], b.lines))
 	begin := time.Now()
@@ -328,7 +328,7 @@ func interruptHalfway(p *os.Process, written string, lines int, done <-chan stru
 	}
 }
 
-// check reports lines that are missing, doubled or out of order, and those with errors.
+// check reports missing, duplicate and out-of-order lines, and those with errors.
 func (b *bulkRun) check(written string) error {
 	f, err := os.Open(written)
 	if err != nil {

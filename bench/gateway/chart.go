@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// panel is one part of a chart: how many times ReverseProxy's CPU each target takes.
+// panel is one part of a chart: the CPU time of each target as a multiple of ReverseProxy's.
 type panel struct {
 	title string
 	bars  []bar
@@ -17,10 +17,10 @@ type bar struct {
 	name   string
 	ratio  float64 // to ReverseProxy
 	micros float64
-	other  bool // it is not a part of this program
+	other  bool // not a part of this program
 }
 
-// The places of a chart, in pixels.
+// Positions in a chart, in pixels.
 const (
 	chartWidth = 760
 	labelWidth = 210
@@ -30,7 +30,7 @@ const (
 	panelHead  = 34
 )
 
-// drawn returns the panels as an SVG with a logarithmic scale that they share, which it says.
+// drawn returns the panels as an SVG with a shared, labelled logarithmic scale.
 func drawn(panels []panel) []byte {
 	low, high, rows := 1.0, 1.0, 0
 	for _, p := range panels {
@@ -100,10 +100,10 @@ type line struct {
 
 type point struct{ answers, millis float64 }
 
-// lineColours are those of the curves, in their order.
+// lineColours are the colours of the curves, in order.
 var lineColours = []string{"#2457c5", "#c4483c", "#2e8b57", "#8a5bbf", "#b8860b", "#30858f", "#555"}
 
-// drawnLines returns the curves as an SVG: answers to the right, milliseconds upwards, both by decades.
+// drawnLines returns the curves as an SVG: answers on the x axis, milliseconds on the y axis, both by decades.
 func drawnLines(lines []line) []byte {
 	const left, top, width, height = 60, 20, 460, 300
 	x := func(answers float64) float64 { return left + width*(math.Log10(answers)-4)/3 }

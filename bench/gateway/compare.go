@@ -19,7 +19,7 @@ type scenario struct {
 	query  string // the mock upstream's shape
 	conns  int
 	stream bool
-	share  float64 // of the calls that the whole gateway can serve; 0: as many as are served
+	share  float64 // of the calls that the whole gateway can serve; 0 means unlimited
 }
 
 // The shapes of the mock upstream's answers.
@@ -38,18 +38,18 @@ func scenarios() []scenario {
 	}
 }
 
-// target is a proxy that is compared: a part of this program, or somebody else's. The first is what the others are
+// target is a proxy to compare: a part of this program or a third-party one. The first is the one that the others are
 // divided by.
 type target struct {
 	name  string
-	args  []string // of the part, its name first
-	other *other   // nil: it is a part
+	args  []string // of the part, starting with its name
+	other *other   // nil for a part of this program
 }
 
 // warmUp is how long each target is loaded before it is measured.
 const warmUp = 5 * time.Second
 
-// The names of what others are compared with, and of the gateway with all that it does.
+// The names of the baselines, and of the gateway with everything it does.
 const (
 	reverseName = "ReverseProxy"
 	wholeName   = "all: index, search, events"
@@ -66,7 +66,7 @@ func targets(dir string) []target {
 	}
 }
 
-// compare measures CPU and delay of the gateway beside those of ReverseProxy.
+// compare measures CPU and delay of the gateway and of ReverseProxy.
 func compare(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("compare")
 	rounds := set.Int("rounds", 15, "rounds of each scenario")
@@ -95,7 +95,7 @@ func compare(ctx context.Context, args []string, out io.Writer) error {
 	if *chart == "" {
 		return nil
 	}
-	return os.WriteFile(*chart, drawn(panels[:min(2, len(panels))]), 0o644) //nolint:gosec // a picture for everybody
+	return os.WriteFile(*chart, drawn(panels[:min(2, len(panels))]), 0o644) //nolint:gosec // a public picture
 }
 
 // measure returns the results of each target, round by round.
@@ -143,7 +143,7 @@ func measure(
 	return results, nil
 }
 
-// stage is what every measurement has: a directory of its own, and the mock upstream.
+// stage is the environment of every measurement: its own directory, and the mock upstream.
 type stage struct {
 	dir string
 	up  *process
@@ -178,7 +178,7 @@ func startUpstream(ctx context.Context) (*process, error) {
 	return up, up.listening(ctx, addr)
 }
 
-// start starts a target. Somebody else's does not pass on the query, so that its upstream's URL has the shape.
+// start starts a target. Third-party ones do not forward the query, so their upstream's URL contains the shape.
 func (s *stage) start(ctx context.Context, load scenario, t target) (*process, error) {
 	if t.other == nil {
 		return startProxy(ctx, s.up.addr, t)
@@ -214,14 +214,14 @@ func loadOnce(
 	if err := ask(ctx, 1, &r, "_load", args...); err != nil {
 		return r, err
 	}
-	// ReverseProxy cuts some fast streams short (golang/go#40747): that is counted, not hidden.
+	// ReverseProxy truncates some fast streams (golang/go#40747): this is counted, not hidden.
 	if r.Errors > 0 && proxy.name != "_reverse" && proxy.other == nil {
 		return r, fmt.Errorf("%d of %d calls failed: %s", r.Errors, r.Calls, r.FirstError)
 	}
 	return r, nil
 }
 
-// report prints the scenario as a table, and returns what of it is drawn.
+// report prints the scenario as a table, and returns the part to draw.
 func report(out io.Writer, s scenario, list []target, results map[string][]loadResult) panel {
 	column := func(name string, value func(loadResult) float64) []float64 {
 		var v []float64
@@ -245,7 +245,7 @@ func report(out io.Writer, s scenario, list []target, results map[string][]loadR
 		{"p50 of first byte", func(r loadResult) float64 { return r.FirstByte.P50 }},
 	}
 	if !s.stream {
-		delays = delays[:2] // its bytes come at once
+		delays = delays[:2] // its bytes arrive at once
 	}
 	fmt.Fprintf(out, "\n### %s (%d rounds; times in µs, intervals of 95 %%)\n\n| | calls/s | CPU per %s | ratio |", s.name,
 		len(results[reverseName]), unit)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// crash kills a serving ibid under load, again and again, and looks for every answer whose end a client saw.
+// crash repeatedly kills a serving ibid under load, and looks up every answer whose end a client saw.
 func crash(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("crash")
 	times := set.Int("times", 20, "how often it is killed")
@@ -65,7 +65,7 @@ type daemon struct {
 	*stage
 
 	program string
-	args    []string // more flags of ibid serve
+	args    []string // additional flags of ibid serve
 }
 
 func newDaemon(ctx context.Context) (*daemon, error) {
@@ -96,12 +96,12 @@ func buildIbid(ctx context.Context, dir string) (program string, err error) {
 	return program, nil
 }
 
-// serve starts ibid over what the last one left.
+// serve starts ibid on the data left by the last one.
 func (d *daemon) serve(ctx context.Context) (*process, error) {
 	return d.serveIn(ctx, "data", d.up.addr)
 }
 
-// serveIn starts ibid over what the last one left in a directory, with an upstream.
+// serveIn starts ibid on the data left in a directory, with an upstream.
 func (d *daemon) serveIn(ctx context.Context, data, upstream string) (*process, error) {
 	addr, err := freeAddr(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (d *daemon) crashOnce(ctx context.Context, clients int) ([]string, error) {
 			client.CloseIdleConnections()
 		})
 	}
-	time.Sleep(time.Second + rand.N(time.Second)) //nolint:gosec // when to kill is no secret
+	time.Sleep(time.Second + rand.N(time.Second)) //nolint:gosec // timing needs no secrecy
 	proxy.kill()
 	stop()
 	group.Wait()
@@ -152,7 +152,8 @@ func (d *daemon) crashOnce(ctx context.Context, clients int) ([]string, error) {
 
 var errNoEnd = errors.New("the end was not seen")
 
-// completed makes a call and returns the answer's id if its end was seen, whatever happened to the connection then.
+// completed makes a call and returns the answer's id if its end was seen, whatever happened to the connection
+// afterwards.
 func completed(ctx context.Context, client *http.Client, addr string, stream bool) (string, error) {
 	const path = "/v1/chat/completions?chunks=5&delay=1ms&size=400&body=2000&citations=3"
 	response, err := postQuestion(ctx, client, addr, path, stream)
@@ -170,7 +171,7 @@ func completed(ctx context.Context, client *http.Client, addr string, stream boo
 	return "", errors.Join(errNoEnd, err)
 }
 
-// missingAnswers counts the ids that the gateway does not know, or knows only as incomplete.
+// missingAnswers counts the ids that the gateway does not have, or has only as incomplete.
 func missingAnswers(ctx context.Context, addr string, ids []string) (int, error) {
 	missing := 0
 	for _, id := range ids {

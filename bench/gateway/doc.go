@@ -14,10 +14,8 @@
 //	go -C bench/gateway run . bulk             a million responses for ibid cite, 100,000 manifests for ibid verify
 //
 // Everything is one program: it starts itself again as mock upstream, load generator and proxies, each pinned to a core
-// (the proxy alone on core 0). All listen on 127.0.0.1. Every run ends by itself and ends only processes that it
-// started.
+// (the proxy alone on core 0). All listen on 127.0.0.1. Every run ends by itself and only ends processes it started.
 //
-// CPU time is the proxy process's own, from schedstat, so neighbours on the machine do not count. Rounds measure all
-// targets one after another, in an order that is shuffled anew each round; what is reported is the median of the
-// rounds' ratios, with a bootstrap interval of 95 %.
+// CPU time is the proxy process's own, from schedstat, so other processes do not count. Each round measures all targets
+// one after another, in random order; the result is the median of the rounds' ratios, with a 95 % bootstrap interval.
 package main

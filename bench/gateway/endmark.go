@@ -10,7 +10,7 @@ import (
 )
 
 // endMark measures what strict capture adds to the end of an answer with many writers: the time of a call in strict
-// mode beside the one in relaxed mode, which waits for nothing.
+// mode compared with relaxed mode, which waits for nothing.
 func endMark(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("sync")
 	rounds := set.Int("rounds", 15, "rounds")
@@ -35,7 +35,7 @@ func endMark(ctx context.Context, args []string, out io.Writer) error {
 		}
 		defer proxies[mode].stop()
 	}
-	// Paced, so that neither core is full and waiting is what is measured: 32 streams of 100 ms.
+	// Paced, so that neither core is busy and waiting dominates: 32 streams of 100 ms.
 	s := scenario{query: "chunks=10&delay=10ms&size=40&citations=4", conns: 32, stream: true}
 	middle, tail := map[string][]float64{}, map[string][]float64{}
 	for range *rounds {

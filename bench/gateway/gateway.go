@@ -17,8 +17,8 @@ import (
 	"github.com/ibidhq/ibid/store/journal"
 )
 
-// serveGateway is the gateway as ibid serve makes it, but for one thing: without -index the journal is written and not
-// read, so that the cost of relaying, decoding and keeping can be told from that of indexing.
+// serveGateway is the gateway as created by ibid serve, with one difference: without -index the journal is written but
+// not read, which separates the cost of relaying, decoding and storing from that of indexing.
 func serveGateway(ctx context.Context, args []string, _ io.Writer) error {
 	set := flags("_gateway")
 	addr := set.String("addr", "127.0.0.1:0", "where to listen")
@@ -50,7 +50,7 @@ func serveGateway(ctx context.Context, args []string, _ io.Writer) error {
 	})
 }
 
-// withGateway makes a gateway with all that it works with in a directory, for as long as f runs.
+// withGateway creates a gateway with everything it needs in a directory, for as long as f runs.
 func withGateway(
 	ctx context.Context, o *gateway.Options, dir string, index bool, f func(*gateway.Gateway) error,
 ) error {
@@ -68,7 +68,7 @@ func withGateway(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = b.Close() }() //nolint:contextcheck // what ends with the program needs no context
+	defer func() { _ = b.Close() }() //nolint:contextcheck // it lives as long as the program
 	o.Journal, o.Store, o.Bus = j, s, b
 	g, err := gateway.New(o)
 	if err != nil {

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	growthBatch = 512 // answers in one transaction, as the indexer takes them where many wait
-	growthAsks  = 60  // how often each question is asked
-	growthPages = 20  // answers for each page that is cited
+	growthBatch = 512 // per transaction, like the indexer under load
+	growthAsks  = 60  // repetitions of each question
+	growthPages = 20  // answers per cited page
 )
 
-// growthStops are the numbers of answers at which questions are asked.
+// growthStops are the numbers of answers at which the store is queried.
 var growthStops = []int{10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000}
 
-// growth fills a store with made-up answers and asks it the same questions at each of growthStops, and at the end. One
-// that it filled before is filled further: what loads for hours can be asked when the machine is idle.
+// growth fills a store with generated answers and runs the same queries at each of growthStops, and at the end. A store
+// filled earlier is extended: one that took hours to load can be queried when the machine is idle.
 func growth(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("growth")
 	dsn := set.String("db", "", "postgres://… or a file, empty or filled by growth, and to be deleted afterwards; none: a file of its own")
@@ -93,10 +93,10 @@ func growth(ctx context.Context, args []string, out io.Writer) error {
 	if *chart == "" {
 		return nil
 	}
-	return os.WriteFile(*chart, drawnLines(lines), 0o644) //nolint:gosec // a picture for everybody
+	return os.WriteFile(*chart, drawnLines(lines), 0o644) //nolint:gosec // a public picture
 }
 
-// growthQuestions are what is asked of the store. Those who ask choose by chance.
+// growthQuestions are the queries on the store, with random parameters.
 var growthQuestions = []struct {
 	name string
 	ask  func(ctx context.Context, g *grower) (found int, err error)
@@ -135,10 +135,10 @@ type grower struct {
 	random *rand.Rand
 	zipf   *rand.Zipf
 	every  time.Duration // between answers
-	n      int           // answers so far
+	n      int           // number of answers so far
 }
 
-// newGrower has words that are as common as a language's: few often, many seldom.
+// newGrower uses words distributed as in a language: a few frequent, many rare.
 func newGrower(dsn string, every time.Duration) *grower {
 	g := &grower{dsn: dsn, every: every, random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // no secret
 	g.zipf = rand.NewZipf(g.random, 1.1, 8, 39_999)
@@ -168,12 +168,12 @@ func (g *grower) grow(ctx context.Context, n int) error {
 	return nil
 }
 
-// startOf is when an answer began.
+// startOf returns when an answer began.
 func (g *grower) startOf(i int) time.Time {
 	return time.UnixMilli(1_780_000_000_000).Add(time.Duration(i) * g.every)
 }
 
-// answerID is as a gateway makes it.
+// answerID returns an id in the gateway's format.
 func (g *grower) answerID(i int) string {
 	ms := g.startOf(i).UnixMilli()
 	return fmt.Sprintf("ans_%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, i)
@@ -182,7 +182,7 @@ func (g *grower) answerID(i int) string {
 func conversationOf(i int) string { return fmt.Sprintf("conversation-%d", i/8) }
 func pageURL(i int) string        { return fmt.Sprintf("https://www.site%d.example/%d", i%1000, i) }
 
-// call is a short answer with one source and one citation: its row has about 1 KB.
+// call returns a short answer with one source and one citation: its row has about 1 KB.
 func (g *grower) call(i int) *store.Call {
 	var text strings.Builder
 	for text.Len() < 72 {
@@ -190,7 +190,7 @@ func (g *grower) call(i int) *store.Call {
 		text.WriteByte(' ')
 	}
 	fmt.Fprintf(&text, "number%d.", i)
-	span := ibid.Span{End: 24} // Cite looks at nothing else
+	span := ibid.Span{End: 24} // the only part that Cite looks at
 	a := &ibid.Answer{
 		ID: fmt.Sprintf("resp_%08d", i), Provider: "openai", Format: "openai-responses", Model: "gpt-5",
 		Text: text.String(), Complete: true, Finish: ibid.FinishStop,
@@ -213,7 +213,7 @@ func (g *grower) list(ctx context.Context, q *store.Query) (int, error) {
 	return len(page.Items), nil
 }
 
-// ask asks one question often, and returns how long that took in microseconds. It must find something.
+// ask runs one query repeatedly, and returns the times in microseconds. It must find something.
 func (g *grower) ask(
 	ctx context.Context, question func(context.Context, *grower) (int, error),
 ) (quantiles, error) {
@@ -235,8 +235,8 @@ func (g *grower) ask(
 	return quantilesOf(took), nil
 }
 
-// settle returns how many bytes the database has on disk. PostgreSQL plans by statistics that autovacuum brings up to
-// date within minutes, which is not waited for.
+// settle returns the size of the database on disk, in bytes. It does not wait for autovacuum, which updates
+// PostgreSQL's planner statistics within minutes.
 func (g *grower) settle(ctx context.Context) (size int64, err error) {
 	if !store.IsPostgres(g.dsn) {
 		names, _ := filepath.Glob(g.dsn + "*")

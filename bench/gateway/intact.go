@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// seeded describes a response that both ends can make from a seed, so that its reader knows what must come.
+// seeded describes a response that both ends can generate from a seed, so that the reader knows what to expect.
 type seeded struct {
 	seed   uint64
 	stream bool
@@ -26,7 +26,7 @@ type seeded struct {
 	short  bool // fewer and shorter events
 }
 
-// path is where the mock upstream answers so.
+// path returns the mock upstream's path for this response.
 func (s seeded) path() string {
 	return fmt.Sprintf("/seeded/v1/chat/completions?seed=%d&stream=%t&chunk=%d&slow=%t&short=%t",
 		s.seed, s.stream, s.chunk, s.slow, s.short)
@@ -38,9 +38,9 @@ func readSeeded(q url.Values) seeded {
 	return seeded{seed, q.Get("stream") == "true", max(1, chunk), q.Get("slow") == "true", q.Get("short") == "true"}
 }
 
-// body returns the response's bytes: a real answer of Chat Completions in text of many scripts.
+// body returns the response's bytes: a valid answer of Chat Completions with text in many scripts.
 func (s seeded) body() []byte {
-	random := rand.New(rand.NewPCG(s.seed, 7)) //nolint:gosec // bytes that two ends agree on
+	random := rand.New(rand.NewPCG(s.seed, 7)) //nolint:gosec // reproducible at both ends
 	words := strings.Fields("ibid heron Müller 東京 مكتبة 🐦 source \\\" \\n naïve [1] window Straße 引用 café \\u00e9 end")
 	text := func(n int) string {
 		var b strings.Builder
@@ -49,7 +49,7 @@ func (s seeded) body() []byte {
 		}
 		return b.String()
 	}
-	most := 60 // words of an event, and events
+	most := 60 // limits of words per event, and of events
 	if s.short {
 		most = 8
 	}
@@ -157,7 +157,7 @@ func readOne(ctx context.Context, client *http.Client, addr string, seed uint64)
 	sizes := []int{1, 7, 100, 1 << 10, 4 << 10, 16 << 10, 64 << 10}
 	s := seeded{seed: seed, stream: seed%3 != 0, chunk: sizes[seed%uint64(len(sizes))], slow: seed%10 == 9}
 	if s.chunk == 1 {
-		s.slow = false // minutes for one answer
+		s.slow = false // it would take minutes for one answer
 	}
 	response, err := postQuestion(ctx, client, addr, s.path(), s.stream)
 	if err != nil {

@@ -19,20 +19,20 @@ import (
 	"time"
 )
 
-// loadPlan says what the load generator does: one call in flight on each connection, the next one when it is done or,
-// with a rate, when it is due.
+// loadPlan configures the load generator: one call in flight on each connection, followed by the next when it is done
+// or, with a rate, when it is due.
 type loadPlan struct {
 	url      string
-	header   string // lines of HTTP that each call has besides
+	header   string // additional HTTP header lines of each call
 	conns    int
-	rate     float64 // calls a second on all connections; 0: as many as are served
+	rate     float64 // calls a second on all connections; 0 means unlimited
 	warm     time.Duration
 	duration time.Duration
 	stream   bool
-	pid      int // of the proxy, whose CPU time is read; 0: of nobody
+	pid      int // of the proxy, whose CPU time is read; 0 means none
 }
 
-// loadResult is what it saw. Times are microseconds.
+// loadResult is the measurement. Times are in microseconds.
 type loadResult struct {
 	Calls      int64     `json:"calls"`
 	Errors     int64     `json:"errors"`
@@ -67,10 +67,10 @@ func runLoad(ctx context.Context, args []string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(result)
 }
 
-// benchKey is the key that every call has.
+// benchKey is the API key in every call.
 const benchKey = "sk-bench"
 
-// requestBytes returns a call of Chat Completions as it goes over the wire, with size bytes of question.
+// requestBytes returns a call of Chat Completions as sent on the wire, with size bytes of question.
 func requestBytes(target, header string, stream bool, size int) (string, []byte, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" {
@@ -92,7 +92,7 @@ func requestBytes(target, header string, stream bool, size int) (string, []byte,
 	return u.Host, b.Bytes(), nil
 }
 
-// postQuestion asks a gateway for an answer of the mock upstream, whose shape the path and its query choose.
+// postQuestion requests an answer of the mock upstream, whose shape is in the path and query, from a gateway.
 func postQuestion(
 	ctx context.Context, client *http.Client, addr, path string, stream bool,
 ) (*http.Response, error) {
@@ -113,7 +113,7 @@ type caller struct {
 	request   []byte
 	stream    bool
 	due       time.Time     // when the next call begins
-	every     time.Duration // from one call to the next; 0: no pause
+	every     time.Duration // from one call to the next; 0 means no pause
 	conn      net.Conn
 	in        *bufio.Reader
 	measuring *atomic.Bool
@@ -186,8 +186,8 @@ func (c *caller) loop(ctx context.Context) {
 	}
 }
 
-// begin waits until the next call is due and returns that time. A call that begins late, since the one before took long, is
-// measured from when it was due: its client would have waited too.
+// begin waits until the next call is due and returns that time. A call delayed by a slow one before it is measured from
+// when it was due: its client would have waited too.
 func (c *caller) begin() time.Time {
 	if c.every == 0 {
 		return time.Now()
@@ -240,7 +240,7 @@ func (c *caller) call(ctx context.Context, begin time.Time) error {
 	return err
 }
 
-// readStream reads a stream to its end and notes when its chunks came.
+// readStream reads a stream to its end and records when its chunks arrived.
 func (c *caller) readStream(body io.Reader, begin time.Time) error {
 	lines := bufio.NewReaderSize(body, 8192)
 	for first := true; ; {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// command is one thing this program does. Those whose names begin with an underscore are the parts it starts itself.
+// command is one thing this program does. Names with a leading underscore are the parts it starts itself.
 type command struct {
 	name string
 	run  func(ctx context.Context, args []string, out io.Writer) error

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// memory measures what an open stream costs, and a gateway that does nothing.
+// memory measures the cost of an open stream, and of an idle gateway.
 func memory(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("memory")
 	streams := set.Int("streams", 5000, "open streams")
@@ -83,7 +83,7 @@ type holdResult struct {
 	Streams    int
 }
 
-// runHold opens streams and looks at the proxy's memory once all of them have begun.
+// runHold opens streams and reads the proxy's memory once all of them have begun.
 func runHold(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("_hold")
 	target := set.String("url", "", "what to call")
@@ -102,7 +102,7 @@ func runHold(ctx context.Context, args []string, out io.Writer) error {
 	defer stop()
 	var group sync.WaitGroup
 	begun := make(chan error, *streams)
-	slots := make(chan struct{}, 64) // how many begin at a time
+	slots := make(chan struct{}, 64) // limits how many begin at the same time
 	for range *streams {
 		group.Go(func() {
 			body, err := beginOne(ctx, host, request, slots)

@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// other is a program by somebody else that is measured beside ours. It takes calls at /v1/chat/completions.
+// other is a third-party program to compare with. It accepts calls at /v1/chat/completions.
 type other struct {
-	header string // what each call has besides, as lines of HTTP; known when it is started
+	header string // additional HTTP header lines of each call; known once the program is started
 	// argv writes the configuration into dir and returns the command line. The program listens on addr, in the
 	// foreground and as one process, so that its CPU time can be read, and sends calls to base, which is the upstream's
 	// URL up to /chat/completions.
 	argv func(dir, addr, base string) ([]string, error)
 }
 
-// othersDir is where scripts/bench-others installs the programs that are not Debian's.
+// othersDir is where scripts/bench-others installs the programs that Debian does not package.
 const othersDir = "../../out/others"
 
-// others returns the programs to compare with that are installed. Two only relay, as ReverseProxy does; the others are
-// gateways for language models, which read and write each answer anew.
+// others returns the installed programs to compare with. Two only relay, like ReverseProxy; the others are gateways for
+// language models, which parse and rewrite each answer.
 func others() []target {
 	npm, _ := filepath.Abs(filepath.Join(othersDir, "npm/node_modules/@portkey-ai/gateway/build/start-server.js"))
 	litellm, _ := filepath.Abs(filepath.Join(othersDir, "python/bin/litellm"))
@@ -51,7 +51,7 @@ func others() []target {
 	return found
 }
 
-// startOther starts somebody else's program with the proxy's core to itself.
+// startOther starts a third-party program alone on the proxy's core.
 func startOther(ctx context.Context, dir, base string, t target) (*process, error) {
 	addr, err := freeAddr(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ backend model
 	return []string{"haproxy", "-db", "-f", name}, os.WriteFile(name, []byte(config), 0o600)
 }
 
-// portkey is Portkey's gateway, which is told in each call where to send it.
+// portkey is Portkey's gateway; each call names its upstream.
 func portkey(script string) *other {
 	o := &other{}
 	o.argv = func(_, addr, base string) ([]string, error) {
@@ -155,7 +155,7 @@ litellm_settings: {telemetry: false}
 general_settings: {dangerously_permit_weak_or_unset_master_key: true}
 `, base)
 		name := filepath.Join(dir, "litellm.yaml")
-		// What it would fetch from the internet at its start is in the package too.
+		// The package also contains what it would download at startup.
 		argv := []string{
 			"env", "LITELLM_LOCAL_MODEL_COST_MAP=True", "LITELLM_LOG=ERROR", "LITELLM_MASTER_KEY=" + benchKey,
 			program, "--config", name, "--host", host, "--port", port, "--telemetry", "False",

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// outage stops PostgreSQL under load and looks for every answer after.
+// outage stops PostgreSQL under load and then looks up every answer.
 func outage(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("outage")
 	rate := set.Int("rate", 200, "calls a second")

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// cpuTime returns how long all threads of a process have run. It comes from schedstat, to the nanosecond; threads that
-// have ended are missing, which Go's runtime does not do.
+// cpuTime returns the run time of all threads of a process, from schedstat with nanosecond resolution. Threads that
+// have ended are not counted; Go's runtime does not end any.
 func cpuTime(pid int) time.Duration {
 	if pid == 0 {
 		return 0
@@ -51,7 +51,7 @@ func resident(pid int) int64 {
 type process struct {
 	name  string
 	addr  string
-	other *other // whose it is; nil: ours
+	other *other // nil for a part of this program
 	cmd   *exec.Cmd
 	log   *os.File
 }
@@ -84,7 +84,7 @@ func start(ctx context.Context, core int, name string, argv []string) (*process,
 	return &process{name: name, cmd: cmd, log: log}, nil
 }
 
-// listening waits until somebody listens on addr.
+// listening waits until addr accepts connections.
 func (p *process) listening(ctx context.Context, addr string) error {
 	p.addr = addr
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -106,13 +106,13 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 // stop ends the process and waits for it.
 func (p *process) stop() { p.end(syscall.SIGTERM) }
 
-// kill ends the process without a chance to do anything.
+// kill ends the process without a chance to clean up.
 func (p *process) kill() { p.end(syscall.SIGKILL) }
 
 func (p *process) end(signal syscall.Signal) {
 	_ = p.cmd.Process.Signal(signal)
 	overdue := time.AfterFunc(40*time.Second, func() { _ = p.cmd.Process.Kill() })
-	_ = p.cmd.Wait() // how it ended is not what is measured
+	_ = p.cmd.Wait() // the exit status does not matter
 	overdue.Stop()
 	_ = p.log.Close()
 	_ = os.Remove(p.log.Name())
@@ -135,7 +135,7 @@ func ask(ctx context.Context, core int, into any, name string, args ...string) e
 	return json.Unmarshal(out, into)
 }
 
-// freeAddr returns an address on which nobody listens.
+// freeAddr returns an unused address.
 func freeAddr(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

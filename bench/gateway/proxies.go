@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// idle is how many connections to the upstream stay open.
+// idle is the number of idle connections kept to the upstream.
 const idle = 20_000
 
-// serveReverse is what everything is compared with: httputil.ReverseProxy as everybody writes it, with a pool of
-// connections that is large enough.
+// serveReverse is the baseline: httputil.ReverseProxy in its usual form, with a large enough connection pool.
 func serveReverse(ctx context.Context, args []string, _ io.Writer) error {
 	set := flags("_reverse")
 	addr := set.String("addr", "127.0.0.1:0", "where to listen")

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	soakShare    = 0.7 // of what the gateways can do
+	soakShare    = 0.7 // of the gateways' capacity
 	capacityTime = 10 * time.Second
-	capacityFrom = 16 // clients, by which capacity is measured
+	capacityFrom = 16 // number of clients for measuring capacity
 	settleTime   = 2 * time.Minute
 )
 
-// soak has two gateways with PostgreSQL and NATS serve at 70 % of what they can, while random faults happen. One of them
-// is killed now and then; the other one stays, and must not grow. Every answer whose end a client saw has to be there
-// and as it was sent.
+// soak runs two gateways with PostgreSQL and NATS at 70 % of their capacity under random faults. One of them is killed
+// now and then; the other one stays, and must not grow. Every answer whose end a client saw must be stored as it was
+// sent.
 func soak(ctx context.Context, args []string, out io.Writer) (err error) {
 	set := flags("soak")
 	minutes := set.Float64("minutes", 30, "how long")
@@ -87,7 +87,7 @@ func soak(ctx context.Context, args []string, out io.Writer) (err error) {
 	return nil
 }
 
-// soakWorld is what runs: everything that can be cut goes through a relay.
+// soakWorld is the running system: everything that can fail is connected through a relay.
 type soakWorld struct {
 	*daemon
 
@@ -95,7 +95,7 @@ type soakWorld struct {
 	db            *sql.DB // of pg
 	nats          *server.Server
 	upstream, bus *testenv.Relay
-	gateways      [2]*process // the second one is killed
+	gateways      [2]*process // the second one is killed now and then
 	addrs         [2]atomic.Pointer[string]
 }
 
@@ -138,7 +138,7 @@ func newSoakWorld(ctx context.Context) (_ *soakWorld, err error) {
 	return w, nil
 }
 
-// start starts a gateway over what it left.
+// start starts a gateway on the data it left.
 func (w *soakWorld) start(ctx context.Context, i int) (err error) {
 	p, err := w.serveIn(ctx, fmt.Sprintf("data-%d", i), w.upstream.Addr())
 	if err != nil {
@@ -177,7 +177,7 @@ func (w *soakWorld) remove(ctx context.Context) error {
 	return err
 }
 
-// capacity returns how many calls a second are served when clients wait for nothing but their answers.
+// capacity returns how many calls a second are served when each client sends its next call right away.
 func (w *soakWorld) capacity(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, capacityTime)
 	defer cancel()
@@ -197,7 +197,7 @@ func (w *soakWorld) capacity(ctx context.Context) (float64, error) {
 	return float64(c.seen.Load()) / capacityTime.Seconds(), nil
 }
 
-// faults has random faults happen until the last tenth of a time, and says which did.
+// faults causes random faults until the last tenth of the time, and returns which ones.
 func (w *soakWorld) faults(ctx context.Context, length time.Duration, seed uint64) (happened string, err error) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
 	seconds := func(most int) time.Duration {
@@ -248,7 +248,7 @@ func (w *soakWorld) faults(ctx context.Context, length time.Duration, seed uint6
 	return strings.Join(list, ", "), pause(ctx, time.Until(end))
 }
 
-// sample looks at the gateway that stays, from the end of the warm-up on, which is a fifth of the time.
+// sample reads the metrics of the gateway that stays, after a warm-up of a fifth of the time.
 func (w *soakWorld) sample(ctx context.Context, length time.Duration) []sample {
 	begin := time.Now()
 	var all []sample

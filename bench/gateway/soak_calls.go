@@ -21,11 +21,11 @@ const (
 	maxCalling = 1000             // calls at the same time
 	soakCall   = 30 * time.Second // how long a client waits for an answer
 	leaveShare = 0.02             // of the clients leave long before that
-	lookAfter  = 15 * time.Second // how long after its end was seen an answer is looked for
-	lookBatch  = 500              // answers that are looked for at once
+	lookAfter  = 15 * time.Second // time between an answer's end and looking it up
+	lookBatch  = 500              // answers looked up at once
 )
 
-// soakShape is the response of the n-th call.
+// soakShape returns the response of the n-th call.
 func soakShape(n uint64) seeded {
 	sizes := []int{16, 100, 1 << 10, 4 << 10}
 	return seeded{seed: n, stream: n%3 != 0, chunk: sizes[n%uint64(len(sizes))], slow: n%10 == 9, short: true}
@@ -38,7 +38,7 @@ type soakAnswer struct {
 	seen time.Time
 }
 
-// soakCalls makes calls, and looks for their answers.
+// soakCalls makes calls, and looks up their answers.
 type soakCalls struct {
 	w                           *soakWorld
 	client                      *http.Client
@@ -46,10 +46,10 @@ type soakCalls struct {
 	stop                        context.CancelFunc
 	calling, looking            sync.WaitGroup
 	mu                          sync.Mutex
-	due                         []soakAnswer // to be looked for, in the order in which they ended
+	due                         []soakAnswer // to be looked up, in the order in which they ended
 	missing                     []soakAnswer
-	lookErr                     error         // why answers could not be looked for the last time that they could not
-	ended                       chan struct{} // no more is added to due
+	lookErr                     error         // why the last failed lookup failed
+	ended                       chan struct{} // closed when nothing is added to due any more
 }
 
 func newSoakCalls(w *soakWorld) *soakCalls {
@@ -59,7 +59,7 @@ func newSoakCalls(w *soakWorld) *soakCalls {
 	}
 }
 
-// startSoakCalls begins calls at a rate, however long they take, in turn at each gateway.
+// startSoakCalls starts calls at a rate, however long they take, at each gateway in turn.
 func startSoakCalls(ctx context.Context, w *soakWorld, rate float64, seed uint64) *soakCalls {
 	c := newSoakCalls(w)
 	ticking, stop := context.WithCancel(ctx)
@@ -130,7 +130,7 @@ func (c *soakCalls) make(ctx context.Context, s seeded, gateway int) (id string,
 	return "", errNoEnd
 }
 
-// look looks for each answer some time after its end was seen.
+// look looks up each answer some time after its end was seen.
 func (c *soakCalls) look(ctx context.Context) {
 	for ctx.Err() == nil {
 		ended := false
@@ -151,7 +151,7 @@ func (c *soakCalls) look(ctx context.Context) {
 	}
 }
 
-// takeDue takes the answers whose time to be looked for has come, or any if all is true: a batch of them at most.
+// takeDue removes and returns a batch of the answers that are due for lookup, or of any if all is true.
 func (c *soakCalls) takeDue(all bool) []soakAnswer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,15 +164,15 @@ func (c *soakCalls) takeDue(all bool) []soakAnswer {
 	return batch
 }
 
-// notKept returns those of some answers that are not in the database. One that is there with another text, or not as
-// complete, is counted as altered. It asks the database and not the gateway, whose load is that of the calls alone.
+// notKept returns the answers that are not in the database. One with another text, or less complete, is counted as
+// altered. It reads the database instead of the gateways, whose load is that of the calls alone.
 func (c *soakCalls) notKept(ctx context.Context, batch []soakAnswer) []soakAnswer {
 	ids := make([]string, len(batch))
 	for i := range batch {
 		ids[i] = batch[i].id
 	}
 	found, err := c.readKept(ctx, ids)
-	if err != nil { // the database is away now and then, and all is looked for once more
+	if err != nil { // the database fails now and then; all are looked up again
 		c.lookErr = err
 		return batch
 	}
@@ -190,7 +190,7 @@ func (c *soakCalls) notKept(ctx context.Context, batch []soakAnswer) []soakAnswe
 	})
 }
 
-// keptAnswer is what the database has of an answer.
+// keptAnswer is an answer in the database.
 type keptAnswer struct {
 	complete bool
 	text     string
@@ -217,14 +217,14 @@ func (c *soakCalls) readKept(ctx context.Context, ids []string) (map[string]kept
 	return found, rows.Err()
 }
 
-// stopCalls lets the calls that have begun end.
+// stopCalls stops starting calls and waits for those in progress.
 func (c *soakCalls) stopCalls() {
 	c.stop()
 	c.calling.Wait()
 	close(c.ended)
 }
 
-// discard ends looking for answers: the batch that is being looked for is the last.
+// discard stops looking up answers after the current batch.
 func (c *soakCalls) discard() {
 	c.mu.Lock()
 	c.due = nil
@@ -232,7 +232,7 @@ func (c *soakCalls) discard() {
 	c.looking.Wait()
 }
 
-// settle looks for what was not there until it is, or time is over, and returns how many answers are lost.
+// settle looks up missing answers until all are found or the time is over, and returns how many are lost.
 func (c *soakCalls) settle(ctx context.Context) (lost int) {
 	c.looking.Wait()
 	for end := time.Now().Add(settleTime); len(c.missing) > 0; {

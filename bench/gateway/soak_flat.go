@@ -14,8 +14,8 @@ import (
 
 const sampleEvery = 2 * time.Second
 
-// bounded is what must not grow: by more than a share of its median, and something besides for chance, from the
-// first sample to the last.
+// bounded is a measure that must not grow, from the first sample to the last, by more than a share of its median plus
+// an allowance for chance.
 type bounded struct {
 	name, metric  string
 	unit          float64
@@ -30,10 +30,10 @@ func measures() []bounded {
 	}
 }
 
-// sample is what a process was like at a time.
+// sample is the state of a process at one time.
 type sample struct {
 	at     time.Duration
-	values []float64 // of measures, in their order
+	values []float64 // in the order of measures
 }
 
 // readSample reads the metrics of a gateway.
@@ -65,8 +65,8 @@ func readSample(ctx context.Context, addr string) (sample, error) {
 	return s, nil
 }
 
-// slopeOf returns by how much y grows with x: the median of the slopes between all pairs (Theil and Sen), so that what a
-// fault piles up for a moment does not count as growth.
+// slopeOf returns by how much y grows with x: the median of the slopes between all pairs (Theil–Sen), so that a
+// temporary peak during a fault does not count as growth.
 func slopeOf(x, y []float64) float64 {
 	var slopes []float64
 	for i := range x {
@@ -79,10 +79,10 @@ func slopeOf(x, y []float64) float64 {
 	return medianOf(slopes)
 }
 
-// minSamples are needed to speak of growth.
+// minSamples is the number of samples needed to detect growth.
 const minSamples = 20
 
-// reportFlat writes rows about what must not grow. The error says what does.
+// reportFlat writes rows about what must not grow. The error names what does.
 func reportFlat(out io.Writer, samples []sample) error {
 	if len(samples) < minSamples {
 		return fmt.Errorf("%d samples are too few to tell whether anything grows", len(samples))

@@ -12,14 +12,14 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// part is a part of the gateway's work, found by the functions that a sample of the CPU profile has on its stack.
+// part is a part of the gateway's work, identified by the functions on the stack of a CPU sample.
 type part struct {
 	name      string
-	functions []string // prefixes, with the package's path behind that of this module
+	functions []string // prefixes; package paths are relative to this module's
 }
 
-// parts are all but relaying. A sample belongs to the first one that it shows: what comes first is called by what
-// comes behind it.
+// parts are all parts except relaying. A sample belongs to the first one that matches: earlier parts are called by
+// later ones.
 var parts = []part{
 	{"journal", []string{"/store/journal.", "/store.(*Call).Encode", "/gateway.(*Gateway).makeDurable"}},
 	{"search", []string{"/store.(*transaction).index", "/store.termText"}},
@@ -31,7 +31,7 @@ var parts = []part{
 
 const restName = "relay"
 
-// split shows what of the gateway's CPU goes where.
+// split shows where the gateway's CPU time goes.
 func split(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("split")
 	duration := set.Duration("duration", 10*time.Second, "of each measurement")
@@ -58,7 +58,7 @@ func splitOne(ctx context.Context, out io.Writer, s scenario, duration time.Dura
 	whole.args = append(whole.args, "-profile", file)
 	rate := 0.0
 	cpu := map[string]float64{}
-	for _, t := range []target{whole, reverse} { // the first one says how much 80 % are
+	for _, t := range []target{whole, reverse} { // the first one determines the rate for 80 %
 		proxy, err := startProxy(ctx, stage.up.addr, t)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func splitOne(ctx context.Context, out io.Writer, s scenario, duration time.Dura
 	return nil
 }
 
-// sharesOf returns which share of a CPU profile each part has.
+// sharesOf returns the share of each part in a CPU profile.
 func sharesOf(file string) (map[string]float64, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -22,14 +22,14 @@ func medianOf(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// estimateOf returns the median of v and the interval that holds 95 % of the medians of samples drawn from it. The same
-// values give the same interval.
+// estimateOf returns the median of v and the interval that contains 95 % of the medians of samples drawn from it. The
+// same values give the same interval.
 func estimateOf(v []float64) estimate {
 	if len(v) == 0 {
 		return estimate{}
 	}
 	const draws = 4000
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a statistic, not a secret
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // statistics need no secrecy
 	medians := make([]float64, draws)
 	sample := make([]float64, len(v))
 	for i := range medians {
@@ -42,7 +42,7 @@ func estimateOf(v []float64) estimate {
 	return estimate{medianOf(v), medians[draws*25/1000], medians[draws*975/1000]}
 }
 
-// ratios divides value by value: what was measured in the same round.
+// ratios divides value by value: both were measured in the same round.
 func ratios(a, b []float64) []float64 {
 	return pairs(a, b, func(x, y float64) float64 { return x / y })
 }

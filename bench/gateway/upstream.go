@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// shapePath stands before a shape in a path, for proxies that do not pass on a query.
+// shapePath precedes a shape in a path, for proxies that do not forward a query.
 const shapePath = "/shape/"
 
-// shape is what the mock upstream answers with. A request chooses it by its query, or by its path behind shapePath.
+// shape configures the mock upstream's answer. A request chooses it by its query, or by its path after shapePath.
 type shape struct {
 	chunks    int           // text deltas of a stream
-	delay     time.Duration // before each of them but the first
+	delay     time.Duration // before each of them except the first
 	size      int           // bytes of text in each
-	body      int           // bytes of text of an answer that is no stream
+	body      int           // bytes of text of an answer that is not streamed
 	citations int           // at the end of either
 }
 
@@ -53,9 +53,9 @@ func readShape(u *url.URL) shape {
 	return s
 }
 
-// upstream is a mock of OpenAI's Chat Completions that costs little CPU: it reads requests with net/http and writes
-// responses straight to the socket, one write an event. Every response has an id of its own, and every delta carries
-// the time it was sent at ("t=<nanoseconds>|"), so that its reader can tell how long it was on the way.
+// upstream is a mock of OpenAI's Chat Completions that uses little CPU: it reads requests with net/http and writes
+// responses directly to the socket, one write per event. Every response has its own id, and every delta contains the
+// time it was sent ("t=<nanoseconds>|"), so that the reader can compute the delay.
 type upstream struct {
 	served atomic.Int64
 	group  sync.WaitGroup
@@ -208,7 +208,7 @@ func writeStream(conn net.Conn, b []byte, id int64, s shape) ([]byte, error) {
 	return b, err
 }
 
-// appendChunk appends one HTTP chunk with what fill appends.
+// appendChunk appends one HTTP chunk with the output of fill.
 func appendChunk(b []byte, fill func([]byte) []byte) []byte {
 	const room = 4
 	start := len(b)

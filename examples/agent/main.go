@@ -1,4 +1,4 @@
-// Agent answers questions from a page, and publishes with each answer a signed manifest of how it came to it.
+// Agent answers questions from a page, and publishes with each answer a signed manifest of how it was reached.
 package main
 
 import (
@@ -43,7 +43,7 @@ func ask(w http.ResponseWriter, r *http.Request) {
 	run := trail.NewRecorder("", &trail.RecorderOptions{Question: r.FormValue("q")})
 	var found *support.Attribution
 	err := run.Do(r.Context(), &trail.StepOptions{Tool: "read"}, func(ctx context.Context, step *trail.Active) error {
-		// Pages at 127.0.0.0/8 are for trying it out: without them only public addresses are read.
+		// Pages at 127.0.0.0/8 are only allowed for trying it out; by default, only public addresses are fetched.
 		pages := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 		defer pages.Close()
 		page, err := pages.Fetch(ctx, &snapshot.FetchRequest{URL: os.Args[2]})
@@ -54,9 +54,9 @@ func ask(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		manifest.Read(ctx, page) // these octets were read, now
+		manifest.Read(ctx, page) // records that these bytes were read now
 		doc := support.Document{Source: ibid.Source{Kind: ibid.Web, URL: page.URL, Title: text.Title}, Text: text.Content}
-		// The answer is the page's first sentence. In a real agent it is a model's.
+		// The answer is the page's first sentence; in a real agent, a model's.
 		found, err = support.Attribute(ctx, &ibid.Answer{Text: strings.SplitAfter(text.Content, ". ")[0]}, []support.Document{doc}, nil)
 		step.Use(trail.Source{URL: page.URL, Title: text.Title, Content: text.Content})
 		return err

@@ -22,7 +22,7 @@ def main(answer_id):
     print("LangChain:")
     for block in fetch(answer_id, "langchain"):  # AIMessage(content=blocks)
         for note in block["annotations"]:
-            start, end = note["extras"]["claim"]  # the statement; start_index and end_index are the words that the provider marked
+            start, end = note["extras"]["claim"]  # the statement; start_index and end_index delimit the provider's span
             print(f"  {block['text'][start:end]!r} <- {note['title']}")
     print("LlamaIndex:")
     answer = fetch(answer_id, "llamaindex")  # Response(answer["response"], source_nodes=…)

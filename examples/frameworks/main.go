@@ -1,4 +1,4 @@
-// Frameworks reads a provider's response, and writes its answer in the shapes that other programs know.
+// Frameworks reads a provider's response and writes its answer in the formats of other programs.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Gosdk calls a provider by its official SDK, with an HTTP client that listens in, and prints the answer with its citations.
+// Gosdk calls a provider through its official SDK, with an HTTP client that listens in, and prints the answer with its
+// citations.
 package main
 
 import (
@@ -21,10 +22,10 @@ import (
 	"github.com/ibidhq/ibid/tee"
 )
 
-// call is one question to a provider. Its client is the only thing that an SDK is told of ibid.
+// call is one question to a provider. The SDK needs only its HTTP client to work with ibid.
 type call struct {
 	client   *http.Client
-	base     string // where all providers are, under their names; empty: at their own hosts
+	base     string // base URL of all providers, followed by their names; empty means their own hosts
 	question string
 }
 
@@ -65,7 +66,7 @@ func (c *call) openai(ctx context.Context) error {
 		Model:   "gpt-5",
 		Input:   responses.ResponseNewParamsInputUnion{OfString: openai.String(c.question)},
 		Tools:   []responses.ToolUnionParam{responses.ToolParamOfWebSearch(responses.WebSearchToolTypeWebSearch)},
-		Include: []responses.ResponseIncludable{responses.ResponseIncludableWebSearchCallActionSources}, // also those that it does not cite
+		Include: []responses.ResponseIncludable{responses.ResponseIncludableWebSearchCallActionSources}, // including uncited ones
 	})
 	for stream.Next() { // your program's own reading of the stream
 	}
@@ -102,7 +103,7 @@ func (c *call) anthropic(ctx context.Context) error {
 	return stream.Err()
 }
 
-// cohere cites the documents that it is given.
+// cohere cites the documents passed in the request.
 func (c *call) cohere(ctx context.Context) error {
 	request := &cohere.V2ChatRequest{
 		Model:    "command-a-03-2025",
@@ -118,7 +119,7 @@ func (c *call) cohere(ctx context.Context) error {
 	return err
 }
 
-// at returns the base URL under which a provider is; empty: the SDK's own.
+// at returns the base URL of a provider, or "" for the SDK's default.
 func (c *call) at(provider string) string {
 	if c.base == "" {
 		return ""

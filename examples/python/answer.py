@@ -18,9 +18,9 @@ IBID = os.environ.get("IBID_URL", "http://127.0.0.1:8080")
 
 
 class Source(TypedDict):
-    index: int  # the number that readers see
-    id: str  # what Citation.source_id names; of this answer only
-    key: str  # the same source in any answer
+    index: int  # the number shown to readers
+    id: str  # referenced by Citation.source_id; unique in this answer only
+    key: str  # the same for this source in any answer
     kind: Literal["web", "file", "document", "tool", "map", "image"]
     title: str | None
     url: str | None
@@ -33,7 +33,7 @@ class Citation(TypedDict):
 
     index: int  # Source.index
     source_id: str
-    text_start: int | None  # what the provider marked
+    text_start: int | None  # the span that the provider marked
     text_end: int | None
     claim_start: int | None  # the statement that rests on the source
     claim_end: int | None

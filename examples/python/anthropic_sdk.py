@@ -1,4 +1,4 @@
-"""Asks Claude by Anthropic's own SDK through ibid, at once and as a stream, and prints the answers with their citations.
+"""Asks Claude with Anthropic's own SDK through ibid, whole and as a stream, and prints the answers with their citations.
 
     pip install anthropic && python3 anthropic_sdk.py
 

@@ -1,4 +1,4 @@
-"""Asks Cohere by its own SDK through ibid, at once and as a stream, and prints the answers with their citations.
+"""Asks Cohere with its own SDK through ibid, whole and as a stream, and prints the answers with their citations.
 
     pip install cohere && python3 cohere_sdk.py
 
@@ -12,7 +12,7 @@ client = cohere.ClientV2(base_url=IBID + "/cohere")
 request = {
     "model": "command-a-03-2025",
     "messages": [{"role": "user", "content": "How many herons nest at Lake Tonbo?"}],
-    "documents": [  # Cohere cites what it is given
+    "documents": [  # Cohere cites the documents it is given
         {"data": {"title": "Heron census", "text": "Volunteers counted 41 nests in the alders on 12 April."}},
         {"data": {"title": "The lake and its birds", "text": "The first pair was seen in 1968."}},
     ],

@@ -1,4 +1,4 @@
-"""Asks Gemini by Google's own SDK through ibid, at once and as a stream, and prints the answers with their citations.
+"""Asks Gemini with Google's own SDK through ibid, whole and as a stream, and prints the answers with their citations.
 
     pip install google-genai && python3 google_sdk.py
 

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 IBID = os.environ.get("IBID_URL", "http://127.0.0.1:8080")
 
-# The two lines. A server wants BatchSpanProcessor: it sends in the background.
+# The two lines. A server should use BatchSpanProcessor, which sends in the background.
 (tracing := TracerProvider()).add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(IBID + "/v1/traces")))
 LangChainInstrumentor().instrument(tracer_provider=tracing)
 

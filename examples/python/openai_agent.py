@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 IBID = os.environ.get("IBID_URL", "http://127.0.0.1:8080")
 
-# The two lines. The second one takes the place of the upload to OpenAI.
+# The two lines. The second one replaces the upload to OpenAI.
 (tracing := TracerProvider()).add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(IBID + "/v1/traces")))
 OpenAIAgentsInstrumentor().instrument(tracer_provider=tracing)
 

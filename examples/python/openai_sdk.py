@@ -1,4 +1,4 @@
-"""Asks OpenAI by its own SDK through ibid, at once and as a stream, and prints the answers with their citations.
+"""Asks OpenAI with its own SDK through ibid, whole and as a stream, and prints the answers with their citations.
 
     pip install openai && python3 openai_sdk.py
 
@@ -13,7 +13,7 @@ request = {
     "model": "gpt-5",
     "input": "How many herons nest at Lake Tonbo?",
     "tools": [{"type": "web_search"}],
-    "include": ["web_search_call.action.sources"],  # also the sources that the answer does not cite
+    "include": ["web_search_call.action.sources"],  # including sources that the answer does not cite
 }
 
 raw = client.responses.with_raw_response.create(**request)

@@ -15,14 +15,14 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// extract answers without a model: with the sentences of the passages that have most of the question's words, in the order of the
-// passages. It is empty where none has enough of them.
+// extract answers without a model, with the sentences that share the most words with the question, in the order of the
+// passages. The answer is empty if no sentence shares enough.
 func (c *chat) extract(ctx context.Context, question string, hits []place) (*ibid.Answer, error) {
 	var sentences []string
 	var said []support.Passage // the sentences under their titles and headings
 	for _, p := range hits {
 		text := c.library.text(p)
-		cut, err := support.Attribute(ctx, &ibid.Answer{Text: text}, nil, nil) // it also says where sentences are
+		cut, err := support.Attribute(ctx, &ibid.Answer{Text: text}, nil, nil) // also splits the text into sentences
 		if err != nil {
 			return nil, err
 		}
@@ -50,13 +50,13 @@ func (c *chat) extract(ctx context.Context, question string, hits []place) (*ibi
 }
 
 const (
-	maxPassages  = 6   // that a question retrieves
-	maxSentences = 3   // of an answer without a model
-	minRelevance = .15 // of a sentence, to be part of one
+	maxPassages  = 6   // retrieved per question
+	maxSentences = 3   // in an answer without a model
+	minRelevance = .15 // for a sentence to be part of one
 	minShare     = .6  // of the best sentence's score
 )
 
-// ask answers with a model behind an API in OpenAI's format: a provider's, ibid's gateway, or a server on this machine.
+// ask answers with a model behind an API in OpenAI's format: a provider's, ibid's gateway, or a local server.
 func (c *chat) ask(ctx context.Context, question string, docs []support.Document) (*ibid.Answer, error) {
 	var sources []ibid.Source
 	for _, d := range docs {

@@ -1,4 +1,5 @@
-// Rag is a chat with a folder of documents. Every sentence of its answers names the passage that it rests on, or says that there is none.
+// Rag is a chat with a folder of documents. Every sentence of its answers names the passage it rests on, or says that
+// there is none.
 package main
 
 import (
@@ -16,8 +17,8 @@ import (
 // chat is a conversation about a folder of documents.
 type chat struct {
 	library    *library
-	api, model string         // empty: it answers with sentences of the documents
-	numbers    ibid.Numbering // of the sources, the same through the conversation
+	api, model string         // api "" means answering with sentences of the documents
+	numbers    ibid.Numbering // the same throughout the conversation
 }
 
 func main() {
@@ -51,7 +52,7 @@ func (c *chat) run(ctx context.Context, docs, question string) error {
 	return nil
 }
 
-// answer answers a question, and says for each sentence what it rests on.
+// answer answers a question and shows, for each sentence, what it rests on.
 func (c *chat) answer(ctx context.Context, question string) error {
 	hits, docs := c.library.search(question, maxPassages)
 	var a *ibid.Answer

@@ -11,17 +11,17 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// library is a folder of documents, and what finds passages in it.
+// library is a folder of documents with a search index.
 type library struct {
 	docs     []support.Document
 	passages []place // of all documents
 	corpus   *support.Corpus
 }
 
-// place is where a passage stands.
+// place identifies a passage.
 type place struct{ doc, passage int }
 
-// read reads all documents of a folder. What cannot be read is said, and the others are used.
+// read reads all documents of a folder. Unreadable ones are reported and skipped.
 func read(dir string) (*library, error) {
 	l := &library{}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -56,25 +56,25 @@ func read(dir string) (*library, error) {
 	return l, nil
 }
 
-// text returns a passage, with its headings, paragraphs and items on lines of their own.
+// text returns a passage with its headings, paragraphs and items on separate lines.
 func (l *library) text(p place) string {
 	d := &l.docs[p.doc]
 	return d.Passages[p.passage].Apart(d.Text)
 }
 
-// above returns what a passage stands under: a paragraph seldom repeats what it is about.
+// above returns a passage's title and headings, because a paragraph seldom repeats its subject.
 func (l *library) above(p place) string {
 	return l.docs[p.doc].Source.Title + "\n" + l.heading(p) + "\n"
 }
 
 func (l *library) heading(p place) string { return l.docs[p.doc].Passages[p.passage].Heading }
 
-// search returns the passages that have most of the question's words, best first, and their documents cut down to them: what an
-// answer may rest on is what was retrieved for it.
+// search returns the passages that share the most words with the question, best first, and their documents reduced to
+// those passages: an answer may only rest on what was retrieved for it.
 func (l *library) search(question string, k int) ([]place, []support.Document) {
 	var hits []place
 	var docs []support.Document
-	at := map[int]int{} // in docs, by document
+	at := map[int]int{} // document to index in docs
 	for _, h := range l.corpus.Search(question, k) {
 		p := l.passages[h.Passage]
 		hits = append(hits, p)

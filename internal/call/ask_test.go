@@ -60,7 +60,7 @@ func TestGroundingCheck(t *testing.T) {
 func TestReadGrounding(t *testing.T) {
 	for _, test := range testenv.Table[struct {
 		About, Body string
-		Want        *Grounding // nil: an error
+		Want        *Grounding // nil for an error
 	}](t, "testdata/tables/read-grounding.txt") {
 		t.Run(test.About, func(t *testing.T) {
 			got, err := ReadGrounding([]byte(test.Body))

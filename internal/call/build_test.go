@@ -36,7 +36,7 @@ func TestBuildRequest(t *testing.T) {
 	}
 }
 
-// What BuildRequest writes is captured when it comes along, and read again.
+// What BuildRequest writes is captured when the gateway receives it, and is read back unchanged.
 func TestBuildRequestRoundTrip(t *testing.T) {
 	talk := []Message{{RoleSystem, "Be brief."}, {RoleUser, "a \"b\" \\ \n\u2028 <c> 🎉"}, {RoleAssistant, "d\n\ne"}, {RoleUser, "ü?"}}
 	for provider, tools := range map[string][]json.RawMessage{
@@ -80,7 +80,7 @@ func TestBuildRequestRoundTrip(t *testing.T) {
 	}
 }
 
-// The parsers find in a request the documents that were put into it.
+// The parsers find the documents that were put into a request.
 func TestBuildRequestDocuments(t *testing.T) {
 	want := []wire.Source{{Title: "T", Content: "first"}, {Title: "U", Content: "second"}}
 	for provider, test := range map[string]struct{ format, doc string }{
@@ -122,12 +122,12 @@ func TestBuildRequestRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %q", test.Provider, b, err, test.Want)
 		}
 		if strings.HasSuffix(test.Want, ErrDocuments.Error()) != errors.Is(err, ErrDocuments) {
-			t.Errorf("%s: %v is not told apart by ErrDocuments", test.Provider, err)
+			t.Errorf("%s: errors.Is with ErrDocuments is wrong for %v", test.Provider, err)
 		}
 	}
 }
 
-// Only what the user's newest message answers to is sent.
+// Only the context of the user's newest message is sent.
 func TestBuildRequestEndsWithTheUser(t *testing.T) {
 	b, err := BuildRequest("openrouter", &Chat{Model: "m", Messages: []Message{
 		{RoleUser, "U"}, {RoleAssistant, ""}, {RoleTool, "T"}, {RoleAssistant, "A"}, {RoleSystem, "S"},
@@ -154,7 +154,7 @@ func TestTrim(t *testing.T) {
 		n        int
 		want     string
 	}{
-		{"uauau", 3, "uau"}, // its third, an answer, would have no question
+		{"uauau", 3, "uau"}, // the third, an answer, would have no question
 		{"uauau", 4, "uauau"},
 		{"uauau", 2, "uau"},
 		{"uauau", 0, "u"},
@@ -178,12 +178,12 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// What a document says of itself reaches the model, whatever it is called.
+// Additional members of a document reach the model, whatever their names.
 func TestBuildRequestDocumentRest(t *testing.T) {
 	const list = `[{"id":"d1","data":{"title":"T","url":"https://t.example/","text":"Herons","snippet":"s","author":"Ann","date":"2024","rating":5,"meta":{"page":[1,2]},"none":null}},` +
 		`{"id":"d2","title":7,"content":"flat","source":"desk\none"},"words",{"rows":1}]`
 	docs := testenv.Must(wire.ReadDocuments(scan.Value(list)))(t)
-	docs[3].Raw = []byte(`{"text":"x","broken`) // what is no JSON must not get into any
+	docs[3].Raw = []byte(`{"text":"x","broken`) // invalid JSON must not get into any request
 	for _, test := range []struct {
 		provider string
 		want     []string
@@ -207,7 +207,7 @@ func TestBuildRequestDocumentRest(t *testing.T) {
 	}
 }
 
-// A neutral tool is put into each provider's words, and what is not one stays as it is.
+// A neutral tool is converted to each provider's form, and any other tool is passed on unchanged.
 func TestBuildRequestTools(t *testing.T) {
 	for _, test := range testenv.Table[struct{ Provider, Model, Tool, Want string }](t, "testdata/tables/build-request-tools.txt") {
 		b, err := BuildRequest(test.Provider, &Chat{Model: test.Model, Messages: []Message{{RoleUser, "U"}}, Tools: []json.RawMessage{json.RawMessage(test.Tool)}})
@@ -224,7 +224,7 @@ func TestBuildRequestTools(t *testing.T) {
 	}
 }
 
-// The chat itself is not changed, and tools keep their order.
+// The chat itself is not changed, and its tools keep their order.
 func TestBuildRequestToolsStay(t *testing.T) {
 	chat := Chat{Model: "m", Messages: []Message{{RoleUser, "U"}}, Tools: []json.RawMessage{[]byte(`{"type":"web_search"}`), []byte(`{"codeExecution":{}}`)}}
 	for range 2 {
@@ -238,7 +238,7 @@ func TestBuildRequestToolsStay(t *testing.T) {
 	}
 }
 
-// The mode of citations is each provider's, where it has one.
+// The citation mode is set for providers that have one.
 func TestBuildRequestCitations(t *testing.T) {
 	docs := []wire.Source{{Content: "first"}}
 	for _, test := range []struct {
@@ -267,7 +267,7 @@ func TestBuildRequestCitations(t *testing.T) {
 		plain := Chat{Model: "m", Messages: []Message{{RoleUser, "U"}}}
 		before, err := BuildRequest(p.Name, &plain)
 		if err != nil {
-			continue // no requests of its
+			continue // sends no requests of its own
 		}
 		if strings.Contains(string(before.Body), "citation") {
 			t.Errorf("%s: %s", p.Name, before.Body)
@@ -279,7 +279,7 @@ func TestBuildRequestCitations(t *testing.T) {
 	}
 }
 
-// Whatever is said to be a tool, what comes of it is JSON, and an error says nothing of the rest.
+// Any tool results in valid JSON or in an error, which does not reveal the rest of the request.
 func FuzzBuildRequestTool(f *testing.F) {
 	for _, tool := range []string{`{"type":"web_search"}`, `{"type":"file_search","stores":["a"],"filter":{}}`, `{"type":"file_search","stores":["a"],"filter":"x"}`, `[]`, `{"type":7}`} {
 		f.Add([]byte(tool))

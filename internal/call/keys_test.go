@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A key is found in each form in which a response may repeat it, and a word that is too short to be one is not.
+// A key is found in every form in which a response may repeat it; a string too short to be a key is not.
 func TestKeyForms(t *testing.T) {
 	const key = `sk/a+b&c<d>"e"'f'=`
 	keys := KeysOf(map[string][]string{"Authorization": {"Bearer " + key}, "X-Api-Key": {"herons"}})
@@ -24,17 +24,17 @@ func TestKeyForms(t *testing.T) {
 	} {
 		said := "It is " + form + ", not herons."
 		if masked, _ := keys.MaskText(said, false); masked != "It is "+strings.Repeat("*", len(form))+", not herons." {
-			t.Errorf("%s: masked it is %q", about, masked)
+			t.Errorf("%s: masked as %q", about, masked)
 		}
 		if hidden := keys.Hide(said); hidden != "It is …, not herons." {
-			t.Errorf("%s: hidden it is %q", about, hidden)
+			t.Errorf("%s: hidden as %q", about, hidden)
 		}
 		if !keys.In([]byte(said)) {
-			t.Errorf("%s: it is not found", about)
+			t.Errorf("%s: not found", about)
 		}
 	}
 	tab := KeysOf(map[string][]string{"Authorization": {"Bearer\t" + key}})
 	if masked, _ := tab.MaskText(key, false); masked != strings.Repeat("*", len(key)) {
-		t.Errorf("behind a tab: masked it is %q", masked)
+		t.Errorf("after a tab: masked as %q", masked)
 	}
 }

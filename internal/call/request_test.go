@@ -19,7 +19,7 @@ func TestReadRequest(t *testing.T) {
 	}](t, "testdata/tables/read-request.txt") {
 		body := []byte(test.Body)
 		got, err := ReadRequest(test.Format, body)
-		clear(body) // nothing of it is kept
+		clear(body) // no reference to it is retained
 		if err != nil {
 			t.Errorf("%s: %v", test.Name, err)
 			continue
@@ -50,7 +50,7 @@ func TestLastUser(t *testing.T) {
 	}
 }
 
-// A body that names more messages or tools than are kept loses the oldest messages and the last tools.
+// A body with more messages or tools than the limits loses the oldest messages and the last tools.
 func TestReadRequestLimits(t *testing.T) {
 	body := `{"messages":[` + strings.Repeat(`"old",`, 3*maxMessages) + `"new"],"tools":[{"name":"first"}` + strings.Repeat(`,{"name":"more"}`, maxTools) + `]}`
 	r := testenv.Must(ReadRequest("", []byte(body)))(t)
@@ -62,7 +62,7 @@ func TestReadRequestLimits(t *testing.T) {
 	}
 }
 
-// Every recorded request has a user message, and is grounded if its answer had citations of the provider.
+// Every recorded request has a user message, and is grounded if its answer had provider citations.
 func TestReadRecordedRequests(t *testing.T) {
 	dir := filepath.Join(testenv.Shared(t), "corpus")
 	f := testenv.Must(os.Open(filepath.Join(dir, "MANIFEST.tsv")))(t)
@@ -84,7 +84,7 @@ func TestReadRecordedRequests(t *testing.T) {
 		if m, ok := r.LastUser(); !ok || m.Text == "" {
 			t.Errorf("%s: no words of the user in %+v", name, r)
 		}
-		// Not requested: files written by code, which are cited, and recitations of a Gemini model.
+		// Not requested: files written by code, which are cited, and recitations by a Gemini model.
 		unasked := slices.Equal(r.Tools, []string{"code_interpreter"}) || column[1] == "gemini" && r.Tools == nil
 		if cited := column[5] != "0"; cited && !r.Grounded && !unasked {
 			t.Errorf("%s: not grounded, with %s citations", name, column[5])

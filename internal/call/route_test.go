@@ -10,7 +10,7 @@ import (
 func TestFindRoute(t *testing.T) {
 	for _, test := range testenv.Table[struct {
 		Provider, Call string
-		Want           Route // Provider: "=" the one asked for
+		Want           Route // Provider "=" means the one asked for
 	}](t, "testdata/tables/find-route.txt") {
 		method, path, _ := strings.Cut(test.Call, " ")
 		if test.Want.Provider == "=" {
@@ -24,7 +24,7 @@ func TestFindRoute(t *testing.T) {
 	}
 }
 
-// What some server reads as a call to capture is one, however it is written; its neighbours are none.
+// What some server would accept as a call to capture is recognised, however it is written; similar paths are not.
 func TestFindOddRoute(t *testing.T) {
 	for _, test := range testenv.Table[struct{ Provider, Call, Found string }](t, "testdata/tables/odd-routes.txt") {
 		method, path, _ := strings.Cut(test.Call, " ")
@@ -35,7 +35,7 @@ func TestFindOddRoute(t *testing.T) {
 	}
 }
 
-// It runs on every call.
+// FindRoute runs on every call.
 func TestFindRouteAllocates(t *testing.T) {
 	for _, path := range []string{"/v1beta/models/gemini-3-flash:streamGenerateContent", "/v1/files/none/of/ours"} {
 		if n := testing.AllocsPerRun(100, func() { FindRoute("", "POST", path) }); n != 0 {

@@ -19,7 +19,7 @@ func TestAskForSources(t *testing.T) {
 	}
 	for _, p := range Providers() {
 		words := AskForSources(p.Name)
-		if strings.Contains(words, "…}") { // not to be sent as it is
+		if strings.Contains(words, "…}") { // not to be sent as is
 			continue
 		}
 		if words != "" && !json.Valid([]byte("{"+words+"}")) {

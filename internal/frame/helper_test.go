@@ -13,8 +13,8 @@ import (
 // record is a frame in comparable form.
 type record struct {
 	Event, Data     string
-	Why             error // the reason of the frame's error
-	Offset          int64 // and its place
+	Why             error // the error's reason
+	Offset          int64 // the error's offset
 	Done, Exception bool
 }
 

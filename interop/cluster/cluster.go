@@ -27,13 +27,13 @@ const (
 
 // options configure a cluster. The zero value is three directly connected gateways.
 type options struct {
-	nodes   int  // number of gateways; 0 means three
+	nodes   int  // number of gateways; 0 means 3
 	proxied bool // every connection between two processes goes through a link that can be disturbed
 	alone   bool // SQLite and no NATS: the nodes share nothing
 	next    bool // also build the next version
 
-	data, db    string // directories of nodes that are alone, and of their databases; empty: below that of the cluster
-	descriptors int    // that a gateway may have open; 0: as many as this program
+	data, db    string // for nodes that are alone and for their databases; empty means below the cluster's
+	descriptors int    // the limit of each gateway; 0 means that of this program
 }
 
 // cluster runs gateways, NATS and PostgreSQL in separate processes, and their provider in this one.
@@ -41,11 +41,11 @@ type cluster struct {
 	dir      string
 	programs map[string]string // by version: current, next
 	upstream *httptest.Server
-	pg       *testenv.PostgresServer // nil: SQLite
+	pg       *testenv.PostgresServer // nil for SQLite
 	nats     []*process
 	nodes    []*process
-	links    *links // nil: there are none
-	next     int    // phases, for names
+	links    *links // nil unless proxied
+	next     int    // number of phases, for names
 }
 
 // newCluster builds ibid and starts everything. The caller must close it.
@@ -105,7 +105,7 @@ func (c *cluster) close() error {
 	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
-// build builds the program and, if needed, the next version, which only differs by a migration.
+// build builds the program and, if needed, the next version, which differs only by a migration.
 func (c *cluster) build(ctx context.Context, next bool) error {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/ibidhq/ibid").Output()
 	if err != nil {
@@ -178,7 +178,7 @@ func (c *cluster) startNATS(ctx context.Context) error {
 	return nil
 }
 
-// natsURLs is what the gateways are told.
+// natsURLs returns the NATS servers that the gateways are configured with.
 func (c *cluster) natsURLs() string {
 	var urls []string
 	for i, p := range c.nats {
@@ -229,7 +229,7 @@ func (c *cluster) newNode(ctx context.Context, i int, o *options) (*process, err
 	}, nil
 }
 
-// address returns where clients reach a gateway.
+// address returns the address of a gateway for clients.
 func (c *cluster) address(node int) string {
 	if c.links != nil {
 		return c.links.addr("client-" + strconv.Itoa(node))

@@ -68,13 +68,13 @@ func TestCluster(t *testing.T) {
 		suffer(t, c, &fault{do: func(ctx context.Context, c *cluster) error { return c.roll(ctx, "next") }})
 		check := exec.Command(c.programs["current"], "serve", "--check", "--db", c.pg.DSN, "--data", t.TempDir())
 		if said, err := check.CombinedOutput(); err == nil || !strings.Contains(string(said), "newer") {
-			t.Errorf("the version before takes the database: %v\n%s", err, said)
+			t.Errorf("the earlier version accepts the database: %v\n%s", err, said)
 		}
 	})
 }
 
-// Whatever is wrong with the connections between clients, gateways, providers, PostgreSQL and NATS, in both directions:
-// nothing whose end a client received is lost or altered, aborted responses do not look complete, and everything
+// Whatever is wrong with the connections between clients, gateways, providers, PostgreSQL and NATS, in both directions,
+// no answer whose end a client received is lost or altered, aborted responses do not look complete, and everything
 // recovers when the fault is over.
 func TestConnections(t *testing.T) {
 	c := startCluster(t, options{nodes: 2, proxied: true})

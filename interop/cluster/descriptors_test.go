@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// More clients connect than a gateway has file descriptors: they wait, connected clients are served, the journal and
-// the database work, and everything is normal once the others leave.
+// More clients connect than a gateway has file descriptors. They wait, clients already connected are served, the
+// journal and the database work, and everything is normal once the others leave.
 func TestFewDescriptors(t *testing.T) {
 	testenv.Tool(t, "sh")
 	c := startAlone(t, options{descriptors: 160})
@@ -20,7 +20,7 @@ func TestFewDescriptors(t *testing.T) {
 		for range 200 {
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.nodes[0].addr)
 			if err != nil {
-				break // not even the queue of the system has room
+				break // not even the system's backlog has room
 			}
 			crowd = append(crowd, conn)
 		}

@@ -59,7 +59,7 @@ func (c *cluster) restart(ctx context.Context) error {
 	return errors.Join(c.nodes[0].start(ctx), c.ready(ctx))
 }
 
-// The disk of the journal is full: calls succeed and /readyz fails. Once there is room, captured answers are stored;
+// The disk of the journal is full. Calls succeed and /readyz fails. Once there is room, captured answers are stored;
 // responses that were not captured have no id.
 func TestDiskOfJournalFull(t *testing.T) {
 	data := testenv.NewDisk(t, diskSize)
@@ -72,8 +72,8 @@ func TestDiskOfJournalFull(t *testing.T) {
 	}, unkept: true})
 }
 
-// The disk of the database is full and the gateway is killed: the answers are in the journal, and stored once there is
-// room.
+// The disk of the database is full and the gateway is killed. The answers are in the journal, and are stored once there
+// is room.
 func TestDiskOfDatabaseFull(t *testing.T) {
 	db := testenv.NewDisk(t, diskSize)
 	c := startAlone(t, options{db: db.Dir})
@@ -83,7 +83,8 @@ func TestDiskOfDatabaseFull(t *testing.T) {
 			if err := errors.Join(c.awaitLog(ctx, "the store takes no answers"), pause(ctx, after), c.nodes[0].kill()); err != nil {
 				return err
 			}
-			// It cannot be opened without room: that is said, and the answers stay where they are.
+			// The database cannot be opened without room: the gateway reports that, and the answers stay where they
+			// are.
 			full := c.nodes[0].start(ctx)
 			if full == nil {
 				c.nodes[0].end()
@@ -121,7 +122,7 @@ func TestDiskFullAtStart(t *testing.T) {
 	if err := c.nodes[0].start(t.Context()); err == nil {
 		testenv.OK(t, c.nodes[0].kill())
 	} else if said := c.nodes[0].logTail(); !strings.Contains(said, "full") {
-		t.Errorf("it does not say what is wrong: %v", err)
+		t.Errorf("the error does not name the cause: %v", err)
 	}
 	data.Free(t)
 	testenv.OK(t, c.restart(t.Context()))

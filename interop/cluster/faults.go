@@ -16,7 +16,7 @@ type fault struct {
 	mayFail func(c *call) bool
 	// repeats allows two answers for a call that a client repeated after its connection broke.
 	repeats bool
-	// unkept allows calls whose answers are not stored. They have no id.
+	// unkept allows calls whose answers are not stored. Such calls have no id.
 	unkept bool
 }
 

@@ -107,9 +107,9 @@ var (
 		`"type":"bandwidth","attributes":{"rate":100}`, // KB/s
 	}
 	breaking = []string{
-		`"type":"limit_data","attributes":{"bytes":2500}`, // in the midst of an answer
+		`"type":"limit_data","attributes":{"bytes":2500}`, // in the middle of an answer
 		`"type":"reset_peer","attributes":{"timeout":100}`,
-		`"type":"timeout","attributes":{"timeout":0}`, // nothing passes, and nobody is told
+		`"type":"timeout","attributes":{"timeout":0}`, // nothing passes, and neither end is notified
 	}
 )
 

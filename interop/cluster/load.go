@@ -19,44 +19,44 @@ import (
 )
 
 const (
-	callEvery = time.Second / 20 // when the next one begins
+	callEvery = time.Second / 20 // interval between calls
 	callTime  = 60 * time.Second // a call that takes longer has failed
 	retryWait = 50 * time.Millisecond
 	// maxRetries is more than enough for a client to find a gateway that is up.
 	maxRetries = 100
-	runs       = 3 // of a load: its calls are steps of them
+	runs       = 3 // the calls of a load are steps of these runs
 )
 
 // call is one call of a client, with its outcome.
 type call struct {
-	word, run string // what was asked, in which run
-	node      int    // that answered
-	id        string // of the answer; empty: no response began
-	body      string // what came
-	retries   int    // before it began
-	err       error  // nil: the response ended as it should
+	word, run string // the question's word, and its run
+	node      int    // that was called last
+	id        string // of the answer; empty if no response began
+	body      string // as received
+	retries   int    // before the response began
+	err       error  // nil if the response ended as it should
 }
 
 // complete reports whether the client received the whole answer.
 func (c *call) complete() bool { return c.body == answerBody(c.word) }
 
-// load is clients that call all gateways, and readers of their runs' events at each.
+// load is a set of clients that call all gateways, and of readers that follow their runs' events at each.
 type load struct {
 	c       *cluster
 	name    string
 	client  *http.Client
-	stopped chan struct{} // no more calls begin
+	stopped chan struct{} // closed when no more calls begin
 	calling sync.WaitGroup
 	reading sync.WaitGroup
-	leave   context.CancelFunc // ends the readers
-	number  atomic.Int64       // of calls begun
+	leave   context.CancelFunc // stops the readers
+	number  atomic.Int64       // number of calls begun
 
 	mu      sync.Mutex
 	calls   []*call
 	readers []*reader
 }
 
-// startLoad starts calls at a fixed rate, independent of slow answers, and for each run as many readers as there are
+// startLoad starts calls at a fixed rate, however slow the answers, and as many readers of each run as there are
 // gateways.
 func (c *cluster) startLoad(ctx context.Context) *load {
 	c.next++
@@ -158,12 +158,12 @@ type reader struct {
 	mu      sync.Mutex
 	last    int64 // number of the last event
 	answers []string
-	wrong   []string // what must not have come
+	wrong   []string // events that must not have come
 }
 
 func (r *reader) read(ctx context.Context) {
 	for ctx.Err() == nil {
-		_ = r.follow(ctx) // it goes on after the last event, whatever ended it
+		_ = r.follow(ctx) // it resumes after the last event, whatever the error
 		select {
 		case <-ctx.Done():
 		case <-time.After(retryWait):
@@ -195,7 +195,7 @@ func (r *reader) follow(ctx context.Context) error {
 	if response.StatusCode != http.StatusOK {
 		return errors.New(response.Status)
 	}
-	// An event without its empty line is incomplete and does not count.
+	// An event without its empty line is incomplete and is ignored.
 	for event, err := range eventsOf(response.Body) {
 		if err != nil {
 			return err
@@ -313,9 +313,9 @@ func (l *load) settle(ctx context.Context, f *fault) *verdict {
 	return v
 }
 
-// missing says what is not as it must be in the end: at every gateway each completed call has its answer once, each
-// other one has at most what came of it, and every reader has one event of each answer. The fault may allow that a
-// repeated call has more answers, and that one without an id has none.
+// missing returns what differs from the required end state: every gateway has one answer for each completed call and at
+// most one, possibly cut off, for any other, and every reader has one event for each answer. The fault may allow more
+// answers for a repeated call, and none for one without an id.
 func (l *load) missing(ctx context.Context, f *fault) (wrong []string) {
 	byRun := map[string][]*call{}
 	for _, c := range l.calls {
@@ -359,12 +359,12 @@ func (l *load) missing(ctx context.Context, f *fault) (wrong []string) {
 	return wrong
 }
 
-// isOf reports whether there is exactly one answer, that for a word or its beginning.
+// isOf reports whether there is exactly one answer, and its text is the one for a word or a prefix of it.
 func isOf(answers []stored, word string) bool {
 	return len(answers) == 1 && strings.HasPrefix(answerText(word), answers[0].Text)
 }
 
-// compare says what is wrong with the answers that a gateway has under the id of a call.
+// compare returns what is wrong with the answers that a gateway has under the id of a call.
 func (c *call) compare(node int, answers []stored) []string {
 	whole := len(answers) == 1 && answers[0].Complete && answers[0].Text == answerText(c.word) &&
 		len(answers[0].Citations) == sources
@@ -375,7 +375,7 @@ func (c *call) compare(node int, answers []stored) []string {
 		fmt.Sprint(answers))}
 }
 
-// compare says what is wrong with what a reader saw: each of the answers must have had one event.
+// compare returns what is wrong with the events that a reader saw: each answer must have exactly one.
 func (r *reader) compare(ids []string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,16 +28,16 @@ type process struct {
 	name string
 	addr string // where it listens
 	argv []string
-	env  []string // besides this program's
-	log  string   // a file
+	env  []string // added to this program's
+	log  string   // path of the log file
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has
-	err   error         // how it ended
+	ended chan struct{} // closed when the process has ended
+	err   error         // why the process ended
 }
 
-// start starts the process and returns when it listens.
+// start starts the process and returns once it listens.
 func (p *process) start(ctx context.Context) error {
 	log, err := os.OpenFile(p.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *process) start(ctx context.Context) error {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...) //nolint:gosec,noctx // our own; it ends with stop
 	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program, which stops the others in order
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C only reaches this program, which stops the others in order
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", p.name, err)
 	}
@@ -78,7 +78,7 @@ func (p *process) start(ctx context.Context) error {
 	}
 }
 
-// signal sends it a signal: SIGSTOP pauses it, SIGCONT lets it go on.
+// signal sends a signal to the process: SIGSTOP pauses it, SIGCONT resumes it.
 func (p *process) signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +88,7 @@ func (p *process) signal(s syscall.Signal) error {
 	return p.cmd.Process.Signal(s)
 }
 
-// kill ends it without a chance to clean up.
+// kill ends the process without a chance to clean up.
 func (p *process) kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (p *process) kill() error {
 	return nil
 }
 
-// stop asks it to end, and fails unless it does so in time and without an error.
+// stop asks the process to end, and fails unless it does so in time and without an error.
 func (p *process) stop() error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (p *process) stop() error {
 	return nil
 }
 
-// end kills it if it is still running.
+// end kills the process if it is still running.
 func (p *process) end() {
 	p.mu.Lock()
 	running := p.cmd != nil
@@ -123,7 +123,7 @@ func (p *process) end() {
 	}
 }
 
-// logTail returns the last lines of its log, except those that only report an answer.
+// logTail returns the last lines of the log, except those that only report an answer.
 func (p *process) logTail() string {
 	data, _ := os.ReadFile(p.log)
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(data)), "\n"), func(line string) bool {
@@ -171,7 +171,7 @@ func serveNATS(ctx context.Context, args []string) error {
 	}
 	s, err := server.NewServer(&server.Options{
 		ServerName: args[0], Host: client.IP.String(), Port: client.Port, NoSigs: true,
-		// Clients know all addresses. They are not told others, which would lead them past what stands between.
+		// Clients know all addresses. They are not told others, which would bypass the links.
 		Cluster: server.ClusterOpts{
 			Name: "cluster", Host: cluster.IP.String(), Port: cluster.Port, NoAdvertise: true,
 		},

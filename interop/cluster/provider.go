@@ -13,8 +13,8 @@ const (
 	mockName = "mock" // of the upstream
 	callPath = "/" + mockName + "/v1/chat/completions"
 
-	pieces    = 16                    // of text in an answer
-	pieceTime = 25 * time.Millisecond // between two of them: an answer takes 0.4 s
+	pieces    = 16                    // per answer
+	pieceTime = 25 * time.Millisecond // between two pieces: an answer takes 0.4 s
 	sources   = 3
 )
 

@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-// disagreement is a way in which the two may differ.
+// disagreement is a way in which the two implementations may differ.
 type disagreement struct {
 	name   string
-	weTake bool                // we verify what they refuse, not the other way round
-	word   string              // in the error of the one that refuses
-	when   func(*message) bool // what else must hold; nil: nothing
-	why    string              // why ours is right
+	weTake bool                // we verify what they reject, not the other way round
+	word   string              // in the error of the one that rejects
+	when   func(*message) bool // a further condition; nil if there is none
+	why    string              // why our result is right
 }
 
-// disagreements are all ways in which the two may differ. Each is needed: one that does not occur fails the test.
+// disagreements returns all ways in which the two may differ. One that does not occur fails the test.
 func disagreements() []disagreement {
 	return append(weRefuse(), weTake()...)
 }
 
-// weRefuse lists what they verify and we do not: most of it is what we refuse because two readers could understand it in
-// two ways.
+// weRefuse lists what they verify and we reject, mostly messages that two readers could understand in two ways.
 func weRefuse() []disagreement {
 	return []disagreement{
 		{
@@ -67,7 +66,7 @@ func weRefuse() []disagreement {
 	}
 }
 
-// weTake lists what we verify and they do not.
+// weTake lists what we verify and they reject.
 func weTake() []disagreement {
 	const failed = "signature verification failed"
 	return []disagreement{
@@ -121,12 +120,12 @@ func weTake() []disagreement {
 	}
 }
 
-// covers reports whether a component that begins so is covered.
+// covers reports whether a component that begins with prefix is covered.
 func (m *message) covers(prefix string) bool {
 	return slices.ContainsFunc(m.components, func(c string) bool { return strings.HasPrefix(strings.TrimSpace(c), prefix) })
 }
 
-// tidied returns the message without folds and white space around field lines.
+// tidied returns the message without folds and without white space around field lines.
 func (m *message) tidied() *message {
 	m = m.clone()
 	fold := regexp.MustCompile("[ \t]*\r?\n[ \t]+")

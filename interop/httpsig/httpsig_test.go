@@ -20,7 +20,7 @@ import (
 	"github.com/ibidhq/ibid/internal/httpsig"
 )
 
-// mutants is how many mutated messages both verify.
+// mutants is the number of mutated messages that both implementations verify.
 const mutants = 10_000
 
 func keys(tb testing.TB) (ed25519.PrivateKey, *ecdsa.PrivateKey) {
@@ -33,8 +33,8 @@ func keys(tb testing.TB) (ed25519.PrivateKey, *ecdsa.PrivateKey) {
 	return ed25519.NewKeyFromSeed(seed), ec
 }
 
-// originals are the kinds of messages that are mutated: a manifest, a request with everything, one by an agent in the form
-// of Web Bot Auth, in both of its forms, and a response with a trailer.
+// originals returns the kinds of messages that are mutated: a manifest, a request that uses everything, a request of an
+// agent in both forms of Web Bot Auth, and a response with a trailer.
 func originals(tb testing.TB) []*message {
 	tb.Helper()
 	ed, ec := keys(tb)
@@ -84,7 +84,7 @@ func originals(tb testing.TB) []*message {
 	return list
 }
 
-// What was not touched verifies by both.
+// Both implementations verify the unchanged messages.
 func TestOriginals(t *testing.T) {
 	for i, m := range originals(t) {
 		if ours, theirs := m.verifyOurs(), m.verifyTheirs(); ours != nil || theirs != nil {
@@ -93,7 +93,7 @@ func TestOriginals(t *testing.T) {
 	}
 }
 
-// What they sign we verify.
+// We verify what they sign.
 func TestTheirSignatures(t *testing.T) {
 	ed, ec := keys(t)
 	fields := httpsign.Headers("@method", "@target-uri", "@authority", "@path", "@query", "content-type", "x-list")
@@ -132,8 +132,7 @@ func TestTheirSignatures(t *testing.T) {
 	}
 }
 
-// Both say the same of mutated messages, half of which were signed again after they were mutated, or the difference is
-// one that is known.
+// Both agree on mutated messages, half of them signed again after the mutation, except for the known disagreements.
 func TestMutants(t *testing.T) {
 	r := rand.New(rand.NewPCG(9421, 9530))
 	list := originals(t)

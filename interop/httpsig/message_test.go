@@ -24,18 +24,18 @@ import (
 	"github.com/ibidhq/ibid/internal/httpsig"
 )
 
-// message is a signed message in pieces that can be mutated. A response has the request that it answers.
+// message is a signed message in pieces that can be mutated. A response includes the request that it answers.
 type message struct {
 	status      int
 	method, uri string
 	header      http.Header
 	trailer     http.Header
-	request     http.Header // of the request that a response answers
-	noRequest   bool        // of a response: the request is not known
+	request     http.Header // header of the request that a response answers
+	noRequest   bool        // on a response: its request is not known
 	body        []byte
 
 	label      string
-	components []string // as they are written
+	components []string // as written
 	params     []string
 	signature  string // the member's value
 	extra      string // appended to Signature-Input
@@ -60,7 +60,7 @@ func (m *message) fields() http.Header {
 	return h
 }
 
-// ours returns the message for our package.
+// ours converts the message for our package.
 func (m *message) ours() *httpsig.Message {
 	if m.status == 0 {
 		return &httpsig.Message{Method: m.method, TargetURI: m.uri, Header: m.fields(), Trailer: m.trailer}
@@ -72,7 +72,7 @@ func (m *message) ours() *httpsig.Message {
 	return r
 }
 
-// verifyOurs is what our package says of the message.
+// verifyOurs verifies the message with our package.
 func (m *message) verifyOurs() error {
 	list, err := httpsig.Parse(m.ours())
 	if err != nil {
@@ -85,7 +85,7 @@ func (m *message) verifyOurs() error {
 	return list[i].Verify(m.ours(), m.key.Public())
 }
 
-// verifyTheirs is what the other implementation says.
+// verifyTheirs verifies the message with the other implementation.
 func (m *message) verifyTheirs() error {
 	u, err := url.Parse(m.uri)
 	if err != nil {
@@ -114,7 +114,7 @@ func (m *message) verifyTheirs() error {
 	return httpsign.VerifyResponse("sig", *v, r, &http.Request{Method: m.method, URL: u, Host: u.Host, Header: m.request})
 }
 
-// digestOurs and digestTheirs say whether Content-Digest is that of the body.
+// digestOurs and digestTheirs check that Content-Digest matches the body.
 func (m *message) digestOurs() error {
 	return httpsig.CheckDigest(m.header["Content-Digest"], m.body)
 }
@@ -124,8 +124,8 @@ func (m *message) digestTheirs() error {
 	return httpsign.ValidateContentDigestHeader(m.header["Content-Digest"], &body, []string{httpsign.DigestSha256, httpsign.DigestSha512})
 }
 
-// sign signs the message as it now is: what we take for its base, or, where we refuse to make one, what a reader makes of
-// it that refuses nothing.
+// sign signs the message in its present state: over our signature base or, if we refuse to create one, over the base
+// that a lenient reader would create.
 func (m *message) sign() {
 	kept := m.signature
 	m.signature = ":AAAA:"
@@ -148,7 +148,7 @@ func signText(key crypto.Signer, text []byte) []byte {
 		return ed25519.Sign(k, text)
 	}
 	sum := sha256.Sum256(text)
-	der, err := key.Sign(nil, sum[:], crypto.SHA256) // nil: the same in each run
+	der, err := key.Sign(nil, sum[:], crypto.SHA256) // nil makes the signature deterministic
 	if err != nil {
 		panic(err)
 	}
@@ -159,7 +159,7 @@ func signText(key crypto.Signer, text []byte) []byte {
 	return append(n.R.FillBytes(make([]byte, 32)), n.S.FillBytes(make([]byte, 32))...)
 }
 
-// lenientBase makes a base wherever there is any way to, empty if there is none.
+// lenientBase creates a signature base if that is possible at all, and otherwise returns "".
 func (m *message) lenientBase() string {
 	d, err := httpsfv.UnmarshalDictionary([]string{m.input()})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// mutate changes one thing of the message and says what.
+// mutate makes one change to the message and returns a description of it.
 func mutate(r *rand.Rand, m *message) string {
 	kinds := []struct {
 		name string
@@ -250,7 +250,7 @@ func mutateLabel(r *rand.Rand, m *message) {
 	}
 }
 
-// describe is for the words of a failing test.
+// describe returns the message for the report of a failing test.
 func (m *message) describe() string {
 	return fmt.Sprintf("%d %s %s %q request %q trailer %q\nSignature-Input: %s\nSignature: %s", m.status, m.method, m.uri, m.header, m.request, m.trailer, m.input(), m.signature)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// docs/providers.md has the versions of the SDKs and the kinds that are read of them. IBID_UPDATE=1 writes them anew.
+// docs/providers.md lists the versions of the SDKs and the kinds found in them. IBID_UPDATE=1 rewrites the lists.
 func TestDocs(t *testing.T) {
 	const begin, end = "<!-- written by IBID_UPDATE=1 go -C interop test -run TestDocs ./kinds -->\n", "<!-- end -->\n"
 	path := filepath.Join("..", "..", "docs", "providers.md")
@@ -21,7 +21,7 @@ func TestDocs(t *testing.T) {
 	before, rest, ok := strings.Cut(doc, begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		t.Fatalf("%s has no place for the kinds", path)
+		t.Fatalf("%s has no section for the kinds", path)
 	}
 	want := before + begin + versions(t) + "\n" + kindsTable(t) + end + after
 	if os.Getenv("IBID_UPDATE") != "" {
@@ -31,7 +31,7 @@ func TestDocs(t *testing.T) {
 	testenv.Equal(t, path, want, doc)
 }
 
-// versions says which SDKs the kinds are of, as the lock files pin them.
+// versions lists the SDKs whose kinds are checked, with the versions that the lock files pin.
 func versions(t *testing.T) string {
 	t.Helper()
 	var all []string
@@ -54,7 +54,7 @@ func versions(t *testing.T) string {
 	return "Checked against the types of " + strings.Join(all, "; ") + ".\n"
 }
 
-// kindsTable lists the kinds that types have, and of those that have but one where they stand.
+// kindsTable lists the kinds of each type, and where a type occurs if it has only one.
 func kindsTable(t *testing.T) string {
 	t.Helper()
 	rows, skipped := testenv.Table[sdkType](t, "types.txt"), unread(t)

@@ -20,7 +20,7 @@ var modules = map[string]string{
 	"genai": "google.golang.org/genai", "cohere": "github.com/cohere-ai/cohere-go/v2",
 }
 
-// readGo reads types out of the SDKs' source code: which variants a union has, not even reflection tells.
+// readGo reads types from the SDKs' source code, because not even reflection finds the variants of a union.
 func readGo(t *testing.T, types []string) map[string]kinds {
 	t.Helper()
 	all, read := map[string]kinds{}, map[string]*declarations{}
@@ -46,11 +46,11 @@ func moduleDir(t *testing.T, module string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// declarations are what a package declares.
+// declarations are the declarations of a package.
 type declarations struct {
 	structs  map[string]*ast.StructType
-	variants map[string][]string // by union: what its methods As… return
-	values   map[string][]string // by type: its constants
+	variants map[string][]string // by union: the results of its methods As…
+	values   map[string][]string // by type: the values of its constants
 }
 
 func declarationsIn(t *testing.T, dir string) *declarations {
@@ -104,7 +104,8 @@ func typeName(e ast.Expr) string {
 	return ""
 }
 
-// kinds returns those of a type: of a union its variants, which are what methods return, or fields without a name in JSON.
+// kinds returns the kinds of a type: for a union its variants, which are the results of its methods or its fields
+// without a JSON name.
 func (d *declarations) kinds(name string) kinds {
 	all := kinds{}
 	for _, value := range d.values[name] {
@@ -126,7 +127,7 @@ func (d *declarations) kinds(name string) kinds {
 			case member != "" && member != "-":
 				members = append(members, member)
 			case pointer && d.structs[variant] != nil && len(d.variants[name]) == 0:
-				if variants = append(variants, variant); d.kinds(variant)[""] != nil { // a name for each, as Cohere's
+				if variants = append(variants, variant); d.kinds(variant)[""] != nil { // as in Cohere: the field names the kind
 					all[snake(f.Names[0].Name)] = d.kinds(variant)[""]
 				}
 			}

@@ -1,4 +1,5 @@
-// Package kinds has only tests: that every kind of citation which the providers' SDKs have a type for is decoded.
+// Package kinds contains only tests. They check that every kind of citation for which a provider's SDK has a type is
+// decoded.
 package kinds
 
 import (
@@ -23,10 +24,11 @@ import (
 // sdkType is a line of types.txt.
 type sdkType struct{ Format, Holder, Go, JavaScript, Python string }
 
-// kinds are the kinds of a type, "" where it has but one, with the JSON names of their members.
+// kinds are the kinds of a type, each with the JSON names of its members. The only kind of a type is "".
 type kinds map[string][]string
 
-// unread are the kinds and members that say nothing about what an answer rests on, by "format holder.name", and why.
+// unread returns the kinds and members that are irrelevant to what an answer rests on, by "format holder.name", with
+// the reason.
 func unread(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -59,7 +61,7 @@ func TestPython(t *testing.T) {
 	check(t, func(s *sdkType) string { return s.Python }, program("..", python, filepath.Join("python", "kinds.py")))
 }
 
-// program returns a reader of types that is a program.
+// program returns a function that reads types by running a program.
 func program(dir, name, file string) func(*testing.T, []string) map[string]kinds {
 	return func(t *testing.T, types []string) (all map[string]kinds) {
 		t.Helper()
@@ -76,7 +78,7 @@ func program(dir, name, file string) func(*testing.T, []string) map[string]kinds
 	}
 }
 
-// check reads the types of an SDK and fails for every kind and member of them that no vector shows to be decoded.
+// check reads the types of an SDK and fails for every kind and member that no vector shows to be decoded.
 func check(t *testing.T, column func(*sdkType) string, read func(*testing.T, []string) map[string]kinds) {
 	t.Helper()
 	rows := testenv.Table[sdkType](t, "types.txt")
@@ -116,18 +118,18 @@ func check(t *testing.T, column func(*sdkType) string, read func(*testing.T, []s
 		}
 	}
 	if len(seen) < 100 {
-		t.Errorf("only %d kinds and members: the types are read in another way than they are written", len(seen))
+		t.Errorf("only %d kinds and members: the types are not read correctly", len(seen))
 	}
 }
 
-// snake returns a name as it is in snake_case.
+// snake returns a name in snake_case.
 func snake(name string) string {
 	return strings.ToLower(capital.ReplaceAllString(name, "${1}_$2"))
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// mutation renames what a decoder has to read: the kind of all objects of a kind, or one of their members.
+// mutation renames what a decoder must read: the kind of all objects of a kind, or one of their members.
 type mutation struct{ holder, kind, member string }
 
 func (m *mutation) String() string {
@@ -141,7 +143,7 @@ func (m *mutation) String() string {
 	return name
 }
 
-// apply renames in a value that a member called holder has, and reports whether there was anything to rename.
+// apply renames in the value of a member called holder, and reports whether there was anything to rename.
 func (m *mutation) apply(v any, holder string) (done bool) {
 	switch v := v.(type) {
 	case []any:
@@ -180,7 +182,7 @@ type input struct {
 
 type inputs []input
 
-// vectorsOf returns the inputs of the vectors of a format.
+// vectorsOf returns the inputs from the vectors of a format.
 func vectorsOf(t *testing.T, format string) (all inputs) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", format, "*.txtar"))
@@ -205,8 +207,8 @@ func vectorsOf(t *testing.T, format string) (all inputs) {
 	return all
 }
 
-// show reports whether a body and a stream are decoded as another answer once a mutation has renamed what is in them;
-// without a body or a stream that has it, the other is enough for a member.
+// show reports whether both a body and a stream decode to a different answer once the mutation has been applied. If
+// only bodies or only streams contain a member, they suffice.
 func (all inputs) show(t *testing.T, m *mutation) bool {
 	t.Helper()
 	body, stream := false, false
@@ -230,7 +232,7 @@ func (all inputs) show(t *testing.T, m *mutation) bool {
 	return body || stream
 }
 
-// rewrite writes the documents of an input anew, as a mutation makes them, and reports whether it changed any.
+// rewrite applies a mutation to the documents of an input, and reports whether it changed any.
 func (in *input) rewrite(m *mutation) (out []byte, done bool) {
 	if in.name != "stream.sse" && in.name != "stream.ndjson" {
 		return rewriteJSON(in.data, m)
@@ -262,10 +264,10 @@ func rewriteJSON(data []byte, m *mutation) ([]byte, bool) {
 	return out, done
 }
 
-// document returns what is decoded, without the provider's JSON and what was odd about it.
+// document returns the decoded document, without the provider's JSON and without issues.
 func (in *input) document(t *testing.T, data []byte) []byte {
 	t.Helper()
-	a, _ := ibid.Decode(data, &in.opts) // some break off
+	a, _ := ibid.Decode(data, &in.opts) // some are truncated
 	d := a.Document(nil)
 	d.Activities = nil // they repeat what the provider sent
 	d.Issues = slices.DeleteFunc(d.Issues, func(is ibid.Issue) bool { return is.Code != "source-not-retrieved" })

@@ -13,11 +13,11 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// asked is a line of requests.txt. Without a provider Asks says why nothing asks.
+// asked is a line of requests.txt. Without a provider, Asks gives the reason why no request asks.
 type asked struct{ Format, Kinds, Provider, Asks, Members string }
 
-// Every kind of citation and source that is decoded is asked for by /v1/chat, where a request asks for it at all: the
-// requests that are really built have the member that does.
+// /v1/chat requests every kind of citation and source that is decoded, if a request can ask for it at all: the requests
+// that it builds have the member that does so.
 func TestRequests(t *testing.T) {
 	rows := testenv.Table[asked](t, "requests.txt")
 	known, providers := map[string]bool{}, map[string]bool{}
@@ -34,7 +34,7 @@ func TestRequests(t *testing.T) {
 	}
 	for _, p := range call.Providers() {
 		if _, err := call.BuildRequest(p.Name, question()); err == nil && !providers[p.Name] {
-			t.Errorf("requests.txt says nothing of %s", p.Name)
+			t.Errorf("requests.txt does not mention %s", p.Name)
 		}
 	}
 	types, skipped := testenv.Table[sdkType](t, "types.txt"), unread(t)
@@ -60,7 +60,7 @@ func question() *call.Chat {
 	}
 }
 
-// check builds the request, and looks whether it asks.
+// check builds the request and checks whether it asks.
 func (r *asked) check(t *testing.T) {
 	t.Helper()
 	c := question()
@@ -89,7 +89,7 @@ func (r *asked) check(t *testing.T) {
 	}
 }
 
-// at returns what stands under a path of members and places; nil: nothing.
+// at returns the value at a path of members and indexes, or nil.
 func at(v any, path string) any {
 	for name := range strings.SplitSeq(path, ".") {
 		switch in := v.(type) {

@@ -1,6 +1,6 @@
-// Asks providers by their official SDKs. Standard input has one call per line, as JSON: the API, the base URL up to the
-// provider's name, the key, the prompt, sources to give as documents, and whether to stream. Standard output gets what the SDK
-// made of the response; the tests in Go, which run this, compare.
+// Calls providers through their official SDKs. Standard input has one call per line, as JSON: the API, the base URL up
+// to the provider's name, the key, the prompt, sources to pass as documents, and whether to stream. Standard output
+// gets what the SDK made of the response; the Go tests that run this program compare it.
 import { createInterface } from 'node:readline';
 
 import Anthropic from '@anthropic-ai/sdk';
@@ -99,13 +99,13 @@ function readGemini(r, said) {
     said.finish = finishReason ?? said.finish;
     if (!groundingMetadata) continue;
     for (const { retrievedContext } of groundingMetadata.groundingChunks) {
-      if (retrievedContext) delete retrievedContext.fileSearchStore; // another one each time
+      if (retrievedContext) delete retrievedContext.fileSearchStore; // differs each time
     }
     said.citations.push(groundingMetadata);
   }
 }
 
-// fetchFor keeps the header for errors, of which this SDK does not show it.
+// fetchFor keeps the header of errors, which this SDK does not expose.
 function fetchFor(said) {
   return async (...args) => {
     const response = await fetch(...args);
@@ -194,7 +194,7 @@ async function askCohere(c, said) {
   }
 }
 
-// fail reads an error of an SDK's own type.
+// fail reads an error of the SDK's own type.
 function fail(err, said) {
   if (err instanceof OpenAI.APIError || err instanceof Anthropic.APIError) {
     said.status = err.status ?? 0;

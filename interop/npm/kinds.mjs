@@ -1,6 +1,6 @@
-// Prints what the types of citations are in the SDKs' own declarations. Standard input has a JSON list of types, each a file of a
-// package and the path to the type; standard output gets an object: for each, its kinds (the values of the member type; "" where
-// there is none) with the names of their members.
+// Prints the citation types of the SDKs' own declarations. Standard input has a JSON list of types, each a file of a
+// package and the path to the type. Standard output gets an object: for each type, its kinds (the values of the member
+// type; "" if it has none) with the names of their members.
 import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
 
@@ -18,7 +18,7 @@ function split(name) {
   return { file: `node_modules/${file}`, path: path.split('.') };
 }
 
-// find follows a path through namespaces, and at its end to the type of a member.
+// find follows a path through namespaces, and finally to the type of a member.
 function find({ file, path }) {
   const source = program.getSourceFile(file);
   let symbol;
@@ -29,7 +29,7 @@ function find({ file, path }) {
       symbol = found.flags & SymbolFlags.Alias ? checker.getAliasedSymbol(found) : found;
     } else if (symbol && last) {
       const node = checker.getDeclaredTypeOfSymbol(symbol).getProperty(step)?.valueDeclaration?.type;
-      return node && checker.getTypeFromTypeNode(node.typeArguments?.[0] ?? node); // of a list, what it holds
+      return node && checker.getTypeFromTypeNode(node.typeArguments?.[0] ?? node); // the element type, if it is a list
     } else return undefined;
   }
   return checker.getDeclaredTypeOfSymbol(symbol);

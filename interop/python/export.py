@@ -17,11 +17,11 @@ from llama_index.core.base.response.schema import Response
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from pydantic import TypeAdapter
 
-typing.TypedDict = typing_extensions.TypedDict  # pydantic wants this one below Python 3.12
+typing.TypedDict = typing_extensions.TypedDict  # pydantic requires this one below Python 3.12
 sys.path.append(str(Path(__file__).parents[2] / "examples" / "python"))
 from answer import Answer, claims
 
-# Strict: no number in a string; nothing that LangChain has no name for.
+# Strict: no numbers in strings, and nothing that LangChain has no name for.
 BLOCKS = TypeAdapter(list[TextContentBlock], config={"strict": True, "extra": "forbid"})
 ANSWER = TypeAdapter(Answer)
 
@@ -63,7 +63,7 @@ def langchain(blocks, document):
 
 
 def llamaindex(answer, document):
-    # As docs/export.md has it.
+    # As in docs/export.md.
     nodes = [NodeWithScore(node=TextNode.from_dict(n["node"]), score=n["score"]) for n in answer["source_nodes"]]
     response = Response(answer["response"], source_nodes=nodes, metadata=answer["metadata"])
     assert str(response) == (answer["response"] or "None")
@@ -81,7 +81,7 @@ def llamaindex(answer, document):
 
 
 def typed(document):
-    # JSON has one kind of numbers: a confidence of 1 is a float, too.
+    # JSON has only one number type: a confidence of 1 is a float, too.
     answer = ANSWER.validate_json(json.dumps(document), strict=True)
     for c, given in zip(answer["citations"], document["citations"], strict=True):
         if c["text_start"] is not None:
@@ -104,7 +104,7 @@ def main():
         ):
             try:
                 read()
-            except Exception as err:  # of any of the libraries
+            except Exception as err:  # from any of the libraries
                 print(f"{case['name']}: {name}: {type(err).__name__}: {err}".replace("\n", " ")[:400])
     print(cases, "answers")
 

@@ -1,7 +1,7 @@
-"""Prints what the types of citations are in the official SDKs of PyPI.
+"""Prints the citation types of the official SDKs on PyPI.
 
-Standard input has a JSON list of types, each a module and a class; standard output gets an object: for each, its kinds (the
-values of the member type; "" where there is none) with the names of their members.
+Standard input has a JSON list of types, each a module and a class. Standard output gets an object: for each type, its kinds
+(the values of the member type; "" if it has none) with the names of their members.
 """
 
 import importlib

@@ -1,22 +1,22 @@
-// Chromium for the scripts of this directory, with what every page must keep to: no error in the console, nothing refused by its
-// policy, nothing asked of anybody else.
+// Chromium for the scripts of this directory, with the rules that every page must keep: no errors in the console,
+// nothing blocked by its policy, no requests to other hosts.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
 
 export const desktop = { viewport: { width: 1280, height: 800 } }
-/** A window in which sources stand below the text, and not beside it: there chips open cards. */
+/** A window in which sources are below the text instead of beside it, so that chips open cards. */
 export const tablet = { viewport: { width: 1000, height: 800 } }
-/** What the browser says when it keeps a hostile display of a provider's in its frame. */
+/** What the browser logs when it confines a provider's hostile display to its frame. */
 export const refused = ['Blocked script execution in', 'violates the following Content Security Policy directive: "img-src data:"']
 
 export const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 
-/** Starts the browser at a path, runs f with it and ends it. */
+/** Starts the browser at a path, runs f with it and closes it. */
 export async function withBrowser(executablePath, f) {
   const args = ['--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
-  if (process.getuid() === 0) args.push('--no-sandbox') // it does not run as root otherwise
+  if (process.getuid() === 0) args.push('--no-sandbox') // required for running as root
   const browser = await chromium.launch({ executablePath, args })
   try {
     return await f(browser)
@@ -25,7 +25,7 @@ export async function withBrowser(executablePath, f) {
   }
 }
 
-/** What went wrong on a context's pages, as words; may says which words are expected. */
+/** The problems on a context's pages, as text; may lists the expected ones. */
 export function watch(context, base, may = []) {
   const wrong = []
   const note = words => { if (!may.some(m => words.includes(m))) wrong.push(words) }
@@ -43,11 +43,11 @@ export function watch(context, base, may = []) {
   return wrong
 }
 
-const idle = new WeakMap() // of each browser: pages that are free again, by their options
+const idle = new WeakMap() // by browser: pages that can be reused, by their options
 
 /**
- * Runs f with a page and its context, and fails if anything went wrong on it. The page may have shown others before, which is quicker
- * than a new one; with the option fresh it and its context have not.
+ * Runs f with a page and its context, and fails if anything went wrong on it. Pages are reused, which is faster; the option fresh
+ * requests a new page and context.
  */
 export async function onPage(browser, world, options, f) {
   const { may, fresh, ...rest } = options
@@ -79,13 +79,13 @@ async function open(browser, world, options, may) {
   return { context, page, wrong }
 }
 
-/** Clicks what leads to another page, or to another place of this one, and waits until that is there. */
+/** Clicks a link to another page, or to another place on this one, and waits until it is shown. */
 export const follow = (page, link) => Promise.all([page.waitForNavigation(), link.click()])
 
-/** Waits until nothing on a page moves or fades any more. */
+/** Waits until all animations on a page have ended. */
 export const settled = page => page.evaluate(() => Promise.all(document.getAnimations({ subtree: true }).map(a => a.finished)))
 
-/** Runs scenarios by name, all of them, and says how each went and how long it took. The last words of the program say how many went wrong. */
+/** Runs all scenarios, and prints the result and duration of each. The program's last output is the number that failed. */
 export async function scenarios(all) {
   const only = process.env.PAGE_ONLY
   let failed = 0
@@ -108,9 +108,9 @@ export async function scenarios(all) {
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What axe finds on a page, as words: of all rules, or of some. Rows that are not laid out yet would lie over each other. */
+/** What axe finds on a page, as text, by all rules or some. Rows not laid out yet would overlap. */
 export async function axe(page, rules) {
-  // By the debugger, which no policy of the page keeps out.
+  // Through the debugger, which the page's policy does not restrict.
   if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axeSource)
   const found = await page.evaluate(rules => {
     const sheet = new CSSStyleSheet()
@@ -127,7 +127,7 @@ export async function axe(page, rules) {
   })
 }
 
-/** What reaches over the right side of a page, as words: what makes readers scroll sideways. */
+/** What overflows a page on the right, as text: it makes readers scroll sideways. */
 export const overflow = page => page.evaluate(() => {
   const width = document.documentElement.clientWidth
   if (document.documentElement.scrollWidth <= width) return []
@@ -141,5 +141,5 @@ export const overflow = page => page.evaluate(() => {
 /** The median of numbers. */
 export const median = all => [...all].sort((a, b) => a - b)[all.length >> 1]
 
-/** Reads the world that the test made: JSON, the second word of the command line, after the path of the browser. */
+/** Reads the test's world: JSON, the second argument, after the browser's path. */
 export const told = () => ({ executablePath: process.argv[2], world: JSON.parse(process.argv[3]) })

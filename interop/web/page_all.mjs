@@ -1,4 +1,5 @@
-// Every page at every width, and every kind of page in both colours: what axe says, what the console says, who is asked, and what is too wide.
+// Every page at every width, and every kind of page in both colour schemes: axe's findings, console errors, requests to
+// other hosts, and overflow.
 //
 //	node page_all.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
@@ -49,27 +50,27 @@ const demo = {
 const all = Object.entries(pages).map(([name, path]) => [name, world.base + path])
   .concat(world.demo ? Object.entries(demo).map(([name, path]) => [name, world.demo + path]) : [])
 const may = [
-  'status of 400', 'status of 404', // the browser writes down what it did not find
+  'status of 400', 'status of 404', // logged by the browser
   ...refused,
 ]
 const shoot = async (page, name, look) => {
   if (world.shots) await page.screenshot({ path: `${world.shots}/${name} ${look}.png`.replaceAll(' ', '-'), fullPage: true })
 }
 
-/** Pages of a kind that another of the list is of as well: their colours, and what a phone makes of them, are looked at there. */
+/** Pages of the same kind as another in the list, where their colours and their layout on a phone are checked. */
 const alike = new Set([
   'conversations filtered', 'conversation in Arabic', 'conversation hostile', 'answer ferry', 'answer sagi', 'answer buecherei', 'answer rules',
   'answer fifty', 'answer hostile-gemini', 'hostile source of an answer', 'search, nothing found', 'no such answer', 'demo overview',
   'demo sources', 'demo search', 'demo verify',
 ])
 
-/** What is wrong with a page in a window, in both colours, and at other widths. */
+/** What is wrong with a page in a window, in both colour schemes and at other widths. */
 async function laptop(page, name) {
   const found = (await overflow(page)).concat(await axe(page))
   await shoot(page, name, 'light at 1280')
   if (!alike.has(name) || world.shots) {
     await page.emulateMedia({ colorScheme: 'dark' })
-    found.push(...await axe(page, ['color-contrast', 'link-in-text-block'])) // of the dark one, only what colours do
+    found.push(...await axe(page, ['color-contrast', 'link-in-text-block'])) // in dark mode, only colours
     await shoot(page, name, 'dark at 1280')
     await page.emulateMedia({ colorScheme: 'light' })
   }
@@ -92,7 +93,7 @@ async function small(page, name) {
 }
 
 await withBrowser(executablePath, async browser => {
-  /** Goes through all pages, and fails with what f finds on them: each finding once, with the names of the pages. */
+  /** Visits all pages, and fails with what f finds on them: each finding once, with the names of the pages. */
   const through = (options, f) => onPage(browser, world, { ...options, may }, async page => {
     const found = new Map()
     for (const [name, url] of all) {
@@ -103,7 +104,7 @@ await withBrowser(executablePath, async browser => {
     }
     assert.equal([...found].map(([words, names]) => `${words} on ${names.join(', ')}`).join('\n'), '')
   })
-  await Promise.all([ // side by side: neither is about time
+  await Promise.all([ // in parallel: neither measures time
     scenarios({ 'a window of a laptop, in both colours, and very narrow, zoomed and very wide': () => through(desktop, laptop) }),
     scenarios({ 'a phone': () => through(phone, small) }),
   ])

@@ -1,4 +1,4 @@
-// Chips, cards, panels and what people do with them: by mouse, by finger, by keyboard.
+// Chips, cards, panels and how people use them: by mouse, touch and keyboard.
 //
 //	node page_card.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
@@ -10,7 +10,7 @@ const card = 'ibid-card:popover-open'
 const chip = (page, n = 0) => page.locator('.prose .chip').nth(n)
 const lit = page => page.locator('.prose mark.claim.on')
 
-/** Whether a card is in the top layer, wholly inside the window, and over all else. */
+/** Whether a card is in the top layer, entirely inside the window, and above everything else. */
 const onTop = page => page.evaluate(selector => {
   const card = document.querySelector(selector), r = card.getBoundingClientRect()
   const middle = document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2)
@@ -22,7 +22,7 @@ const onTop = page => page.evaluate(selector => {
 
 await withBrowser(executablePath, browser => scenarios({
   'a card opens under the pointer, and stays while it crosses over': () => onPage(browser, world, { ...tablet, fresh: true }, async page => {
-    const [until, shut] = [120, 260] // ms; they pass when the test says so, however slow the machine is
+    const [until, shut] = [120, 260] // ms; on the test's own clock, however slow the machine is
     await page.clock.install()
     await page.goto(at('report'))
     await page.clock.pauseAt(Date.now() + 60_000)
@@ -38,7 +38,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.match((await lit(page).allTextContents()).join(''), /It covers 312 hectares/)
     await settled(page)
     const box = await page.locator(card).boundingBox()
-    await page.mouse.move(5, 700) // off the chip, as a hand that crosses the gap
+    await page.mouse.move(5, 700) // off the chip, as if crossing the gap
     await page.clock.runFor(shut - 1)
     await page.mouse.move(box.x + 30, box.y + 10)
     await page.clock.runFor(10_000)
@@ -81,7 +81,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.keyboard.press('Escape')
     await page.waitForSelector(card, { state: 'detached' })
     await page.clock.install()
-    for (const moved of [2, 4, 0]) { // the page moves under the pointer: the chip leaves it, and comes back to it
+    for (const moved of [2, 4, 0]) { // the page moves under the pointer: the chip moves away from it and back
       await page.evaluate(lines => new Promise(done => {
         document.querySelector('.prose').style.translate = `0 ${lines}rem`
         requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50)))
@@ -124,7 +124,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.match((await lit(page).allTextContents()).join(''), /single pair in 1968/)
     await page.mouse.move(5, 700)
     assert.equal(await page.locator('#s-2.on').count(), 1, 'it is not marked behind the pointer')
-    await chip(page, 2).click() // of two sources
+    await chip(page, 2).click() // has two sources
     assert.deepEqual(await active(), ['s-1', 's-3'])
     await chip(page).focus()
     await page.keyboard.press('Enter')
@@ -232,7 +232,7 @@ await withBrowser(executablePath, browser => scenarios({
     await more.click()
     await page.waitForFunction(([s, h]) => document.querySelector(s).getBoundingClientRect().height > h, [card, short])
     assert.match(await page.locator(card).innerText(), /along the ditch, to look at it/)
-    await page.waitForFunction(s => { // it is placed anew when it has grown
+    await page.waitForFunction(s => { // it is repositioned when it has grown
       const r = document.querySelector(s).getBoundingClientRect()
       return r.top >= 0 && r.bottom <= innerHeight
     }, card)

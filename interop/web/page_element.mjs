@@ -1,4 +1,4 @@
-// <ibid-cite> on somebody else's page, which trusts nobody but the gateway's script.
+// <ibid-cite> on a third party's page, which trusts only the gateway's script.
 //
 //	node page_element.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'

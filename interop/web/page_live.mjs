@@ -1,4 +1,4 @@
-// An answer while it arrives: its words come, and those that are there stay where they are.
+// An answer while it arrives: new words appear, and those already shown do not move.
 //
 //	node page_live.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
@@ -6,12 +6,12 @@ import { axe, desktop, follow, onPage, overflow, phone, scenarios, told, withBro
 
 const { executablePath, world } = told()
 
-/** Notes, each time the browser paints while the answer arrives, where every word of it stands, and what moved or went away. */
+/** Records, at every paint while the answer arrives, the position of each word, and what moved or disappeared. */
 const observe = page => page.evaluate(() => {
   const prose = document.querySelector('[data-live] .prose'), places = new Map()
   const seen = globalThis.seen = { moved: [], lengths: new Set(), paints: 0, listeners: document.querySelectorAll('[aria-live]').length }
   const look = () => {
-    if (document.querySelector('[data-live].ended')) return // from now on chips may say more
+    if (document.querySelector('[data-live].ended')) return // chips may change from now on
     seen.paints++
     const walker = document.createTreeWalker(prose, NodeFilter.SHOW_TEXT), range = document.createRange()
     let text = ''
@@ -33,7 +33,7 @@ const observe = page => page.evaluate(() => {
   requestAnimationFrame(look)
 })
 
-/** Sums up what shifts on a page without its reader's doing. */
+/** Sums up the layout shifts that the reader did not cause. */
 const shifts = page => page.addInitScript(() => {
   globalThis.shifted = 0
   new PerformanceObserver(list => { for (const e of list.getEntries()) if (!e.hadRecentInput) globalThis.shifted += e.value }).observe({ type: 'layout-shift', buffered: true })
@@ -79,7 +79,7 @@ const asked = (options, provider, theme) => browser => onPage(browser, world, { 
   await page.locator('[data-live] .chip').first().click()
   await page.waitForSelector('ibid-card:popover-open')
   assert.match(await page.textContent('ibid-card:popover-open'), /Heron census|birds\.example/)
-  const prose = () => page.locator('.prose').last().evaluate(e => { // a sentence without a source is marked when the page is opened again
+  const prose = () => page.locator('.prose').last().evaluate(e => { // sentences without a source are only marked when the page is reopened
     const words = e.cloneNode(true)
     for (const n of words.querySelectorAll('ibid-cite, .no-source')) n.remove()
     return [words.textContent.replace(/\s+/g, ' ').trim(), Array.from(e.querySelectorAll('.chip'), c => `${c.className}: ${c.textContent}`)]
@@ -101,7 +101,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.fill('#question', 'Write a short report on the marsh.')
     await page.selectOption('#ask-provider', 'slow-anthropic')
     await Promise.all([page.waitForURL('**/ui/conversations/**'), page.keyboard.press('Enter')])
-    const card = await page.waitForFunction(() => { // in one step: on a slow machine the answer may end between two
+    const card = await page.waitForFunction(() => { // in one step: on a slow machine the answer may end between two steps
       const chip = document.querySelector('[data-live]:not(.ended) .prose ibid-cite:not(.late) .chip')
       chip?.click()
       return chip && document.querySelector('ibid-card:popover-open')?.textContent

@@ -1,11 +1,11 @@
-// A gateway that asks who is there: signing in and out, the cookie, and what other sites must not do.
+// A gateway that requires tokens: signing in and out, the cookie, and what other sites must not do.
 //
 //	node page_login.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
 import { axe, desktop, follow, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
-const may = ['status of 422', 'status of 401', 'status of 403', 'frame-ancestors'] // the browser writes down what was refused
+const may = ['status of 422', 'status of 401', 'status of 403', 'frame-ancestors'] // logged by the browser
 const signIn = async (page, token = world.token) => {
   await page.fill('#token', token)
   await follow(page, page.locator('form.login button'))
@@ -53,7 +53,7 @@ await withBrowser(executablePath, browser => scenarios({
   'another site sends nothing in a reader’s name': () => onPage(browser, world, { ...desktop, fresh: true, may }, async (page, context) => {
     await page.goto(`${world.base}/ui/login`)
     await signIn(page)
-    // What a browser sends from another site's page: it says whose page it is, whatever that page wants.
+    // What a browser sends from another site's page: it names that site, whatever the page does.
     for (const [path, body] of [['/ui/feedback', `answer=${world.answers.heron}&verdict=right`], ['/ui/ask', 'question=x'], ['/ui/logout', ''], ['/ui/login', `token=${world.token}`]]) {
       await page.goto(`${world.foreign}/post?to=${encodeURIComponent(world.base + path)}&${body.replaceAll('=', '%3D').replaceAll('&', '%26').replace(/^/, 'body=')}`)
       const [response] = await Promise.all([page.waitForResponse(r => r.url() === world.base + path), page.locator('button').click()])

@@ -1,4 +1,4 @@
-// Many citations: 50, 500 and 5,000 in one answer, and what a page weighs.
+// Many citations, 50, 500 and 5,000 in one answer, and the weight of a page.
 //
 //	node page_many.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
@@ -9,7 +9,7 @@ const { executablePath, world } = told()
 const at = name => `${world.base}/ui/answers/${world.answers[name]}`
 const card = 'ibid-card:popover-open'
 
-/** How a page came to be shown: times in ms since it was asked for. */
+/** How a page was loaded: times in ms since the request. */
 const times = page => page.evaluate(() => {
   const nav = performance.getEntriesByType('navigation')[0], paint = performance.getEntriesByName('first-contentful-paint')[0]
   return {
@@ -18,7 +18,7 @@ const times = page => page.evaluate(() => {
     packed: performance.getEntriesByType('resource').concat(nav).map(e => `${new URL(e.name).pathname.split('/').pop()} ${e.encodedBodySize}`),
   }
 })
-/** Blocked collects the tasks that held a page up. */
+/** Blocked collects the tasks that blocked a page. */
 const block = context => context.addInitScript(() => {
   globalThis.blocked = []
   new PerformanceObserver(list => { for (const e of list.getEntries()) globalThis.blocked.push(e.duration) }).observe({ type: 'longtask', buffered: true })
@@ -26,9 +26,9 @@ const block = context => context.addInitScript(() => {
 
 await withBrowser(executablePath, browser => scenarios({
   'the first paint of an answer with 50 citations, and its weight': async () => {
-    const all = [], floor = [] // of the answer, and of a page that is one word: less is not possible
+    const all = [], floor = [] // times of the answer, and of a one-word page as the lower bound
     let weight
-    const show = (url, f) => onPage(browser, world, { ...desktop, fresh: true }, async page => { // a context of its own: nothing is in its cache
+    const show = (url, f) => onPage(browser, world, { ...desktop, fresh: true }, async page => { // its own context: an empty cache
       await page.goto(url, { waitUntil: 'load' })
       await page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint').length > 0)
       f(await times(page))

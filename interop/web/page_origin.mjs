@@ -1,4 +1,4 @@
-// A gateway without tokens, and an upstream whose pages would mint one in the name of who opens them.
+// A gateway without tokens, and an upstream whose pages try to create one in the name of whoever opens them.
 //
 //	node page_origin.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'

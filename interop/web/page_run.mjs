@@ -11,7 +11,7 @@ const names = async (page, selector, name) => (await page.locator(selector).eval
 await withBrowser(executablePath, browser => scenarios({
   'a sentence leads to its steps and passages, and back': () => onPage(browser, world, desktop, async page => {
     await page.goto(run)
-    // What is wrong with its answer is seen at once, and where it comes from.
+    // What is wrong with the answer, and where it comes from, is visible at once.
     assert.match(await page.locator('.run-answer .trust').innerText(), /3 quotes supported[^]*1 changed[^]*1 sentence without a source[^]*signed by/)
     assert.match(await page.locator('.run-answer .notice.bad').innerText(), /The source now says 1986, the answer 1968/)
     assert.match(await page.locator('#why .diff').innerText(), /1968\s*1986/)
@@ -30,7 +30,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.match(await page.textContent('#why'), /41 nests/)
     assert.ok(await page.locator('#why blockquote mark').count() > 0)
     assert.match(page.url(), /sentence=1/)
-    await page.locator('.run-answer .prose .chip').nth(1).click() // which chooses, and opens nothing else
+    await page.locator('.run-answer .prose .chip').nth(1).click() // selects, and opens nothing else
     assert.equal(await page.locator('#sources').evaluate(e => e.open), false)
     await page.locator('.run-answer a[data-choose]').first().click()
     assert.deepEqual(await axe(page), [])
@@ -59,8 +59,8 @@ await withBrowser(executablePath, browser => scenarios({
       retrieved_documents: [{ document_id: `d${n}`, title: `Herons, part ${n}`, score: 0.9, content: `Part ${n}: herons build nests of sticks.` }],
     })
     const { id } = await post('/v1/runs', { agent: 'birder', original_question: 'Do herons build?', final_answer: 'Herons build nests of sticks.' })
-    await post(`/v1/runs/${id}/steps`, step(1)) // with its steps at once it would have ended
-    const watching = page.waitForResponse(r => r.url().includes(`/ui/runs/${id}/live`)) // what comes from now on is told
+    await post(`/v1/runs/${id}/steps`, step(1)) // if created with its steps, the run would have ended
+    const watching = page.waitForResponse(r => r.url().includes(`/ui/runs/${id}/live`)) // from now on additions are reported
     await page.goto(`${world.base}/ui/runs/${id}`)
     assert.equal((await watching).status(), 200)
     assert.match(await page.innerText('.run-open'), /has not finished/)
@@ -70,18 +70,18 @@ await withBrowser(executablePath, browser => scenarios({
     assert.deepEqual(await names(page, '.step.chosen', 'step'), ['1'])
     assert.deepEqual([await tie.getAttribute('role'), await tie.getAttribute('aria-pressed')], ['button', 'true'])
     assert.deepEqual(await axe(page), [])
-    await page.waitForFunction(() => document.querySelector('.run-open a').offsetParent === null) // nobody needs to reload
+    await page.waitForFunction(() => document.querySelector('.run-open a').offsetParent === null) // no reload is needed
     await post(`/v1/runs/${id}/steps`, step(2))
     await page.waitForSelector('#step-2')
     assert.deepEqual(await names(page, '.step.chosen', 'step'), ['1'], 'what was chosen is not any more')
     assert.equal(await page.locator('#step-1 > details').evaluate(e => e.open), true, 'what was opened is shut')
     assert.equal(await page.evaluate(() => document.activeElement.dataset.choose + document.activeElement.dataset.n), 'step1', 'the focus is lost')
-    await page.locator('#step-2 summary').first().click() // what came in works as what was there
+    await page.locator('#step-2 summary').first().click() // a step that arrived later works like the others
     await page.locator('#step-2 a[data-choose="step"]').first().click()
     assert.deepEqual(await names(page, '.step.chosen', 'step'), ['2'])
     await page.evaluate(() => getSelection().selectAllChildren(document.querySelector('.step .step-head, .step summary')))
     await post(`/v1/runs/${id}/steps`, step(3))
-    await page.waitForSelector('.run-open.good') // nothing is taken from under a selection
+    await page.waitForSelector('.run-open.good') // a selection is not disturbed
     assert.match(await page.innerText('.run-open'), /Something was added to this run. Reload/)
     await page.locator('.run-open a').click()
     await page.waitForSelector('#step-3')
@@ -93,7 +93,7 @@ await withBrowser(executablePath, browser => scenarios({
     const call = () => page.request.post(`${world.demo}/openai/v1/responses`, { headers: { 'Ibid-Run': 'calls-alone', 'Ibid-Publish': 'no' }, data: { model: 'gpt-5', input: 'How many herons nest at Lake Tonbo?' } })
     await call()
     const stored = async () => (await (await page.request.get(`${world.demo}/v1/runs`)).json()).runs.some(r => r.id === 'calls-alone')
-    while (!await stored()) await page.waitForTimeout(50) // a page waits for the store for half a second only
+    while (!await stored()) await page.waitForTimeout(50) // a page waits only half a second for the store
     const watching = page.waitForResponse(r => r.url().includes('/ui/runs/calls-alone/live'))
     await page.goto(`${world.demo}/ui/runs/calls-alone`)
     assert.equal((await watching).status(), 200)
@@ -112,7 +112,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.keyboard.press('Space')
     assert.equal(await page.locator('.sentence.chosen').count(), 0)
     await page.locator('.sentence').first().click()
-    await page.keyboard.press('Escape') // the focus is on nothing of the run
+    await page.keyboard.press('Escape') // the focus is outside the run
     assert.equal(await page.locator('.sentence.chosen').count(), 0)
     await page.locator('.drawing > summary').press('Enter')
     const seen = []
@@ -147,12 +147,12 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(await page.locator('.sentence.chosen').count(), 0)
     assert.equal(await page.evaluate(() => getComputedStyle(document.getElementById('why')).position), 'static')
     await page.locator('.run-answer a[data-choose]').nth(1).tap()
-    await page.locator('#why .rest-name a:visible').first().tap() // a link out of the sheet closes it, and its place
+    await page.locator('#why .rest-name a:visible').first().tap() // a link out of the sheet closes it and frees its space
     assert.equal(await page.evaluate(() => getComputedStyle(document.body).paddingBlockEnd), '0px')
-    await page.locator('.run-answer a[data-choose]').nth(1).tap() // and one press has it back
+    await page.locator('.run-answer a[data-choose]').nth(1).tap() // one tap opens it again
     assert.equal(await page.evaluate(() => getComputedStyle(document.getElementById('why')).position), 'fixed')
     await page.locator('.why-close').tap()
-    await page.locator('.sentence.bare').first().tap() // of a sentence without a source the sheet closes as well
+    await page.locator('.sentence.bare').first().tap() // a sentence without a source opens a sheet that closes, too
     assert.match(await page.locator('#why').innerText(), /no source/)
     await page.locator('.why-close').tap()
     assert.equal(await page.locator('.sentence.chosen').count(), 0)
@@ -190,7 +190,7 @@ await withBrowser(executablePath, browser => scenarios({
     for (const [n, badge, ...quotes] of [
       [1, 'quote found', 'Volunteers counted 41 nests in the alders of Lake Tonbo on 12 April.', 'At low water the birds fish on the northern shore, where the ground is flat.'],
       [2, 'changed', 'The colony began with a single pair in 1968, a year after the mill closed.'],
-    ]) { // in the panel, exactly what is quoted is marked, in the copy that has it
+    ]) { // the panel marks exactly the quoted text, in the copy that contains it
       await page.goto(`${world.demo}/ui/answers/${first}/sources/${n}`)
       assert.deepEqual(await page.locator('.excerpt mark').allTextContents(), quotes)
       assert.equal(await page.locator('.panel-quote .badge').first().innerText(), badge)
@@ -202,12 +202,12 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(`${world.demo}/ui/verify`)
     await page.fill('#v-url', `${world.demo}/v1/answers/${first}`)
     await follow(page, page.locator('.verifying button.first'))
-    // Three findings come first; then what was quoted, and what the source says now.
+    // The three findings come first, followed by what was quoted and what the source says now.
     assert.match(await page.innerText('h1'), /How many herons nest/)
     assert.match(await page.innerText('.verdict'), /1 of 4 quotes has changed/)
     assert.match(await page.locator('.report-lines').innerText(), /Sources[^]*3 quotes found, 1 changed[^]*Sentences[^]*2 supported, 1 changed[^]*Signature[^]*signed by this server, unchanged/)
     assert.deepEqual(await page.locator('.claims').first().locator('.sides mark').allInnerTexts(), ['1968', '1986'])
-    // All that was promised is there, and a source that changed since is told.
+    // Everything promised is there, and a source that has changed is reported.
     for (const words of [/Level 3 was seen, as promised/, /its key is trusted here/, /quote found/, /changed/]) {
       assert.match(await page.locator('main').innerText(), words)
     }
@@ -215,7 +215,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.deepEqual(await overflow(page), [])
     await page.evaluate(() => scrollTo(0, 0))
     if (world.images) await page.screenshot({ path: `${world.images}/verify.png` })
-    // The examples of the demo are one click away.
+    // The demo's examples are one click away.
     await page.goto(`${world.demo}/ui/verify`)
     await follow(page, page.locator('.example').first())
     assert.match(await page.innerText('.verdict'), /All 4 quotes are still in their sources/)

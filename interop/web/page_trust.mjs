@@ -1,4 +1,4 @@
-// What an answer says of itself: chips with their standing, the line of trust, the rail of sources and its sheet.
+// What an answer shows about itself: chips with their status, the trust line, the rail of sources and its sheet.
 //
 //	node page_trust.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
@@ -8,7 +8,7 @@ const { executablePath, world } = told()
 const card = 'ibid-card:popover-open'
 const bad = '.prose .chip.bad'
 
-/** Goes to the answer of the demo one of whose sources has changed. */
+/** Opens the demo's answer that has a changed source. */
 async function changed(page, query = '') {
   const found = await (await page.request.get(`${world.demo}/v1/answers?verification=failed`)).json()
   await page.goto(`${world.demo}/ui/answers/${found.answers[0].answer_id}${query}`)
@@ -57,7 +57,7 @@ await withBrowser(executablePath, browser => scenarios({
     const rail = page.locator('.sources'), place = async n => page.locator(n).boundingBox()
     assert.ok((await place('.sources')).x > (await place('.prose')).x + (await place('.prose')).width, 'they are not beside it')
     assert.equal(await rail.evaluate(e => getComputedStyle(e).position), 'sticky')
-    assert.equal(await page.locator('.source.active').getAttribute('id'), 's-2') // the gravest
+    assert.equal(await page.locator('.source.active').getAttribute('id'), 's-2') // the most serious one
     assert.deepEqual(await page.locator('.sources .use').evaluateAll(all => all.map(e => e.checkVisibility()).filter(Boolean).length), 1)
     assert.match(await page.locator('.source.active .diff').innerText(), /1968\s*1986/)
     await page.locator('.prose .chip').first().click()

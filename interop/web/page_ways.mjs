@@ -1,4 +1,4 @@
-// Other ways to read: without scripts, printed, from right to left, with little motion, in few colours; and pictures of it.
+// Other ways to read: without scripts, in print, right to left, with reduced motion, in forced colours; and pictures.
 //
 //	node page_ways.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
@@ -18,7 +18,7 @@ await withBrowser(executablePath, browser => scenarios({
     await follow(page, page.locator('#s-1 a.to-panel')) // the first is open
     assert.match(await page.textContent('main'), /Heron census/)
     await page.goto(at('heron'))
-    const menu = page.locator('.answer .talk-export') // what exports it, what cites its sources
+    const menu = page.locator('.answer .talk-export') // exports of the answer, and citations of its sources
     for (const summary of await menu.locator('summary').all()) await summary.click()
     const kinds = []
     for (const link of await menu.locator('a').all()) {
@@ -69,7 +69,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.match(await page.textContent(card), /maktaba\.example/)
   }),
   'every character has a shape': () => onPage(browser, world, desktop, async page => {
-    // A character without one is drawn as the same box as one that no font has.
+    // A character without a glyph is drawn as the same box as one that no font has.
     for (const name of ['maktaba', 'sagi', 'buecherei']) {
       await page.goto(at(name))
       const missing = await page.evaluate(() => {

@@ -1,4 +1,4 @@
-// A page's own code, with the types of ibid's API: tsc checks it, nothing runs it.
+// A page's own code with the types of ibid's API: type-checked by tsc, never run.
 import type { components, paths } from "./ibid";
 
 type Answer = components["schemas"]["Answer"];
@@ -16,7 +16,7 @@ export async function answers(base: string, query: Query): Promise<Answers> {
   return response.json();
 }
 
-// The words that rest on each source, by its number.
+// The text that rests on each source, by its number.
 export function cited(answer: Answer): Map<number, string[]> {
   const words = new Map<number, string[]>();
   for (const c of answer.citations) {
@@ -27,7 +27,7 @@ export function cited(answer: Answer): Map<number, string[]> {
   return words;
 }
 
-// What a page must not do without a look: these are mistakes, and tsc has to say so.
+// Mistakes of a page that tsc must report.
 export function mistakes(answer: Answer): number {
   // @ts-expect-error a citation may have no place
   const end: number = answer.citations[0]!.text_end;

@@ -110,7 +110,7 @@ try {
 
   for (const [provider, call] of [['anthropic', 'web_search'], ['gemini', 'google_search_web'], ['xai']]) {
     const next = () => fetch(`${page_}/next`)
-    /** Sees it while it streams, and again after a reload. */
+    /** Checks the answer while it streams, and again after a reload. */
     const sees = async what => {
       await page.waitForSelector(what)
       await page.reload()
@@ -131,7 +131,7 @@ try {
     await page.reload()
     await final(1)
     assert.deepEqual(await seen(), whole)
-    if (provider === 'gemini') { // so it is in turn 2
+    if (provider === 'gemini') { // it is in turn 2
       await ask('And tomorrow?')
       await sees('details[open]')
       await next()

@@ -1,16 +1,16 @@
-// Drives ibid's UI message stream by one version of npm "ai", as a front-end without React would.
+// Drives ibid's UI message stream with one version of npm "ai", like a front-end without React.
 //
 //	node ui_check.mjs BASE VERSION
 //
-// BASE is ibid's address, VERSION the name under which package.json has the package. It prints a line for each scenario, and
-// ends with 1 at the first that is not as it should be.
+// BASE is ibid's address, VERSION the package's name in package.json. It prints a line for each scenario, and exits
+// with 1 at the first that fails.
 import assert from 'node:assert/strict'
 
 const [base, version] = process.argv.slice(2)
 const ai = await import(version)
 const first = version === 'ai-5-first'
 
-/** What useChat keeps for React, kept plainly. */
+/** The state that useChat keeps for React, as plain fields. */
 class State {
   status = 'ready'
   error = undefined
@@ -52,14 +52,14 @@ const json = async path => {
   return res.json()
 }
 
-/** Checks that a reload shows what the page shows: the same words, and the same answers. */
+/** Checks that a reload shows the same messages and answers. */
 async function reloads(chat) {
   const stored = await json(`/v1/conversations/${chat.id}?as=ui`)
   const said = messages => messages.map(m => m.role === 'user' ? textOf(m) : m.id)
   assert.deepEqual(said(stored), said(chat.messages))
 }
 
-/** Checks what every whole answer keeps. */
+/** Checks what every complete answer must satisfy. */
 function check(m, status) {
   assert.equal(m.role, 'assistant')
   assert.match(m.id, /^ans_/)
@@ -85,7 +85,7 @@ function check(m, status) {
   return cited.data.citations
 }
 
-/** The rows that text parts have of their own, joined. */
+/** The rows of each text part, joined. */
 const inText = m => texts(m).flatMap(p => p.providerMetadata?.ibid?.citations ?? [])
 
 const scenarios = {
@@ -145,7 +145,7 @@ const scenarios = {
       assert.equal(chat.error, undefined)
       const citations = check(chat.last, 'final')
       const stored = (await json(`/v1/conversations/${id}?as=ui`)).at(-1)
-      const plain = parts => JSON.parse(JSON.stringify(parts)).map(p => { // version 5 does not keep the id of reasoning
+      const plain = parts => JSON.parse(JSON.stringify(parts)).map(p => { // version 5 drops the id of reasoning
         if (p.type === 'reasoning' && version.startsWith('ai-5')) delete p.id
         return p
       })
@@ -154,7 +154,7 @@ const scenarios = {
       assert.ok(stored.parts.findIndex(p => p.type === 'reasoning') < stored.parts.findIndex(p => p.type === 'text'))
       assert.ok(stored.parts.every(p => p.type !== 'reasoning' || p.state === 'done' && p.text.length > 0))
       if (ai.validateUIMessages) await ai.validateUIMessages({ messages: [stored] })
-      if (provider === 'xai') continue // it searched for nothing
+      if (provider === 'xai') continue // it did not search
       assert.ok(citations.length > 0)
       const tools = stored.parts.filter(p => p.type.startsWith('tool-'))
       assert.ok(tools.length > 0)
@@ -192,13 +192,13 @@ const scenarios = {
       assert.notEqual(chat.last.id, before)
       check(chat.last, 'final')
       await reloads(chat)
-      if (messages === 2) await chat.sendMessage({ text: question }) // the same words, and another question
+      if (messages === 2) await chat.sendMessage({ text: question }) // the same text, as a new question
     }
-    await chat.regenerate({ messageId: chat.messages[1].id }) // the first answer: the second turn goes with it
+    await chat.regenerate({ messageId: chat.messages[1].id }) // the first answer: this removes the second turn, too
     assert.equal(chat.messages.length, 2)
     await reloads(chat)
     await chat.sendMessage({ text: 'And egrets?' })
-    await chat.sendMessage({ text: 'And storks?', messageId: chat.messages[2].id }) // a question that is edited
+    await chat.sendMessage({ text: 'And storks?', messageId: chat.messages[2].id }) // an edited question
     assert.equal(chat.messages.length, 4)
     await reloads(chat)
   },
@@ -221,7 +221,7 @@ const scenarios = {
     await none.resumeStream()
     assert.equal(none.error, undefined)
     assert.equal(none.messages.length, 2)
-    if (!first) assert.equal(none.status, 'ready') // 5.0.0 stays at submitted
+    if (!first) assert.equal(none.status, 'ready') // 5.0.0 remains "submitted"
   },
   async 'errors'() {
     const refused = new Chat({ id: newID(), body: { provider: 'openai' } })
@@ -255,7 +255,7 @@ const scenarios = {
   },
   async 'every chunk is one that this version knows'() {
     const schema = ai.uiMessageChunkSchema
-    if (!schema) return // it is not public here; readUIMessageStream above refuses what it does not know
+    if (!schema) return // not exported here; readUIMessageStream above rejects unknown chunks
     const validate = (typeof schema === 'function' ? schema() : schema).validate
     const res = await fetch(`${base}/v1/chat?stream=ui`, {
       method: 'POST', body: JSON.stringify({ provider: 'openai', messages: [{ role: 'user', content: 'How many herons nest at Lake Tonbo?' }] }),
