@@ -25,22 +25,22 @@ help: ## list the targets
 # Before a commit.
 
 .PHONY: check tracked pinned format vet lint layers generated tidy docs
-check: tracked pinned format vet lint layers generated tidy docs ## all but the tests: format, linters, layers, generated files, modules, docs
+check: tracked pinned format vet lint layers generated tidy docs ## everything but the tests: format, linters, layers, generated files, modules, docs
 
 tracked:
 	$(step) 'tracked files: none over 1 MB, no programs'
 	@scripts/tracked
 
 pinned:
-	$(step) 'tools of tools/go.mod (the first time they are built: minutes)'
+	$(step) 'tools of tools/go.mod (the first build takes minutes)'
 	@$(tool) golangci-lint version --short
 
 format:
-	$(step) 'format: gofumpt and goimports (make fmt mends it)'
+	$(step) 'format: gofumpt and goimports (make fmt fixes it)'
 	@$(tool) golangci-lint fmt --diff
 
 vet:
-	$(step) 'go vet of every module, and that it builds for 32 bits'
+	$(step) 'go vet of every module, and a 32-bit build'
 	@scripts/modules | while read -r dir; do $(GO) -C "$$dir" vet ./...; done
 	@GOARCH=386 $(GO) build ./...
 
@@ -53,15 +53,15 @@ layers:
 	@$(GO) test -run '^(TestLayers|TestModules|TestProviderNames)$$' .
 
 generated:
-	$(step) 'generated files are as generated'
+	$(step) 'generated files are up to date'
 	@scripts/generated $(MAKE) -s generate
 
 tidy:
-	$(step) 'modules are tidy (go mod tidy mends them)'
+	$(step) 'modules are tidy (go mod tidy fixes them)'
 	@scripts/modules | while read -r dir; do $(GO) -C "$$dir" mod tidy -diff; done
 
 docs:
-	$(step) 'docs: links, package comments, what the README shows'
+	$(step) 'docs: links, package comments, README'
 	@$(GO) test -run '^(TestLinks|TestPackageDocs|TestReadme)$$' .
 
 .PHONY: fmt
@@ -69,7 +69,7 @@ fmt: ## format all Go files
 	@$(tool) golangci-lint fmt
 
 .PHONY: generate
-generate: ## write the generated files anew (go generate)
+generate: ## regenerate the generated files (go generate)
 	@$(GO) generate ./...
 
 # Tests.
@@ -85,7 +85,7 @@ export IBID_LEFT_OUT ?= $(CURDIR)/$(OUT)/left-out.txt
 
 # -count=1: the test cache does not notice changes of programs outside the module.
 .PHONY: test
-test: | $(OUT) ## go test ./... and what needs other programs; IBID_INSTALL=1 installs them, RACE=1 finds data races
+test: | $(OUT) ## go test ./... and what needs other programs; IBID_INSTALL=1 installs them, RACE=1 adds the race detector
 	@rm -f "$(IBID_LEFT_OUT)"
 	$(step) 'programs that tests use'
 	@scripts/tools
@@ -108,7 +108,7 @@ interop: ## the providers' official SDKs, for Go and JavaScript, against ibid se
 # EXAMPLES limits the requests per operation, once with valid and once with invalid ones.
 EXAMPLES ?= 220
 .PHONY: openapi
-openapi: ## the API answers as it is described: about 10,000 requests of schemathesis, EXAMPLES=220 of each operation at most
+openapi: ## the API conforms to its description: about 10,000 requests of schemathesis, EXAMPLES=220 of each operation at most
 	@scripts/python
 	@IBID_EXAMPLES=$(EXAMPLES) $(GO) -C interop test -count=1 -timeout 0 -run '^TestOpenAPI$$' -v .
 
@@ -150,17 +150,17 @@ bench: | $(OUT) ## all benchmarks with ratios: COUNT=6, BENCH=regexp, BASE=file 
 	@$(tool) benchstat $(if $(BASE),$(BASE) $(OUT)/bench.txt,-col /by $(OUT)/bench.txt)
 
 .PHONY: eval
-eval: ## what support checking reaches on human judgements (IBID_SHARED/eval; PART=dev), and what it costs
+eval: ## scores support checking against human judgements (IBID_SHARED/eval; PART=dev), with its cost
 	@$(GO) test -count=1 -run '^TestEvalDoubtful' -v ./verify | sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(ok\|FAIL\|--- SKIP\)/p'
 	@$(GO) test -count=1 -run '^TestEval' -v ./support $(if $(PART),-args -part $(PART)) | sed -n '/: \(FALSE\|MISS\)\|: possible conflict/d; s/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(ok\|FAIL\|--- SKIP\)/p'
 	@$(GO) test -run '^$$' -bench '^Benchmark(Index|Claim|Score|Answer)$$' -benchmem ./support
 
 .PHONY: size
-size: ## how large the code is: bytes, files, long lines, exported names
+size: ## size of the code: bytes, files, long lines, exported names
 	@$(GO) -C tools run ./size ..
 
 .PHONY: walk
-walk: ## how many functions and files run from a Gemini stream to markdown, and for ibid verify
+walk: ## counts the functions and files behind a Gemini stream to markdown, and ibid verify
 	@scripts/walk
 
 .PHONY: cover
