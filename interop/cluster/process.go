@@ -47,7 +47,8 @@ func (p *process) start(ctx context.Context) error {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...) //nolint:gosec,noctx // our own; it ends with stop
 	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C only reaches this program, which stops the others in order
+	// Ctrl-C only reaches this program, which stops the others in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", p.name, err)
 	}
