@@ -153,7 +153,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(await page.evaluate(() => getComputedStyle(document.getElementById('why')).position), 'fixed')
     await page.locator('.why-close').tap()
     await page.locator('.sentence.bare').first().tap() // a sentence without a source opens a sheet that closes, too
-    assert.match(await page.locator('#why').innerText(), /no source/)
+    assert.match(await page.locator('#why').innerText(), /no known source/)
     await page.locator('.why-close').tap()
     assert.equal(await page.locator('.sentence.chosen').count(), 0)
     assert.doesNotMatch(page.url(), /sentence=/)
