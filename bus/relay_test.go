@@ -329,6 +329,7 @@ func TestFollowEnds(t *testing.T) {
 		}
 	}
 	<-begun
+	testenv.Until(t, "the slow listener is dropped", slow.Dropped) // its messages may arrive later than quick's
 	close(goOn)
 	if err := <-ended; !errors.Is(err, ErrDropped) {
 		t.Errorf("Follow: %v, want ErrDropped", err)
