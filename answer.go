@@ -545,8 +545,7 @@ func (a *Answer) Cite(s Span, refs ...Ref) error {
 	if s.Len() == 0 {
 		c.Covers, c.Claim = CoversPoint, Span{}
 	}
-	index := a.sourceIndexes()
-	slices.SortStableFunc(c.Refs, func(x, y Ref) int { return cmp.Compare(index[x.Source], index[y.Source]) })
+	slices.SortStableFunc(c.Refs, a.bySource())
 	c.ID = citationID(a.Text, &c, func(id string) string { return a.Source(id).Key() })
 	taken := func(other Citation) bool { return other.ID == c.ID }
 	for id, n := c.ID, 2; slices.ContainsFunc(a.Citations, taken); n++ {
@@ -669,9 +668,10 @@ func order(a *Answer) {
 	sortRefs(a)
 }
 
-// sortRefs sorts the refs of each citation by source. It copies a slice before reordering it, as others may share it.
-func sortRefs(a *Answer) {
-	var index map[string]int // made once a citation has several refs
+// bySource returns a function that compares refs by the place of their source in a.Sources; unknown ones come last. The
+// index is made once a list has several refs.
+func (a *Answer) bySource() func(x, y Ref) int {
+	var index map[string]int
 	at := func(ref Ref) int {
 		if index == nil {
 			index = a.sourceIndexes()
@@ -681,7 +681,12 @@ func sortRefs(a *Answer) {
 		}
 		return len(a.Sources)
 	}
-	bySource := func(x, y Ref) int { return cmp.Compare(at(x), at(y)) }
+	return func(x, y Ref) int { return cmp.Compare(at(x), at(y)) }
+}
+
+// sortRefs sorts the refs of each citation by source. It copies a slice before reordering it, as others may share it.
+func sortRefs(a *Answer) {
+	bySource := a.bySource()
 	for i := range a.Citations {
 		if c := &a.Citations[i]; !slices.IsSortedFunc(c.Refs, bySource) {
 			c.Refs = slices.Clone(c.Refs)
