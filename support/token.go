@@ -3,6 +3,7 @@ package support
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -561,7 +562,7 @@ func undouble(w []byte) []byte {
 func hasSuffix(w []byte, s string) bool { return len(w) >= len(s) && string(w[len(w)-len(s):]) == s }
 
 func hasVowel(w []byte) bool {
-	return bytes.ContainsAny(w, "aeiouy")
+	return slices.ContainsFunc(w, func(c byte) bool { return isVowel(c) || c == 'y' })
 }
 
 func isVowel(c byte) bool {
