@@ -18,6 +18,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+
+	"github.com/ibidhq/ibid/internal/file"
 )
 
 // maxMigration is how long opening waits for another process that is migrating a SQLite file.
@@ -101,7 +103,7 @@ func migratePostgres(ctx context.Context, config *pgx.ConnConfig) error {
 // database itself would block the migration.
 func sqliteLock(name string) func(context.Context) (func() error, error) {
 	return func(ctx context.Context) (func() error, error) {
-		if err := createPrivate(name + "-lock"); err != nil {
+		if err := file.CreatePrivate(name + "-lock"); err != nil {
 			return nil, err
 		}
 		// SQLite waits a moment at a time; ctx is checked in between.

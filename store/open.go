@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -21,6 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/ibidhq/ibid/internal/file"
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
@@ -196,7 +196,7 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 	if i := strings.Index(name, "://"); i > 0 {
 		return fmt.Errorf("%.20s… is neither a file name nor postgres://…", name[:i+3])
 	}
-	if err := createPrivate(name); err != nil {
+	if err := file.CreatePrivate(name); err != nil {
 		return err
 	}
 	// FULL: a commit is on disk when it returns, because captures may wait for it. Deleted data is overwritten.
@@ -249,16 +249,6 @@ func busyTimeout(wait time.Duration) string {
 
 // fileURL returns the URL by which SQLite opens a file, whose name may contain any character.
 func fileURL(name, query string) string {
-	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(name)}).EscapedPath(), RawQuery: query}
-	return file.String()
-}
-
-// createPrivate creates the file, readable only by its owner, if it does not exist. SQLite gives the files beside it
-// the same mode.
-func createPrivate(name string) error {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
+	path := (&url.URL{Path: filepath.ToSlash(name)}).EscapedPath()
+	return (&url.URL{Scheme: "file", Opaque: path, RawQuery: query}).String()
 }

@@ -232,7 +232,7 @@ func (s *Store) rewrite(ctx context.Context, name string) (err error) {
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := createPrivate(draft); err != nil {
+	if err := file.CreatePrivate(draft); err != nil {
 		return err
 	}
 	defer os.Remove(draft) //nolint:errcheck // linked under its name, or useless

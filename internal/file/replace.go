@@ -33,6 +33,16 @@ func Replace(name string, b []byte, perm fs.FileMode) error {
 	return SyncDir(filepath.Dir(name))
 }
 
+// CreatePrivate creates the file, readable only by its owner, if it does not exist. SQLite gives the files that it puts
+// beside a database the database's mode.
+func CreatePrivate(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // SyncDir makes changes to the entries of a directory durable: files created, renamed or removed. On Windows, where
 // directories cannot be synced, it does nothing.
 func SyncDir(dir string) error {

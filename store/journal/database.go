@@ -52,20 +52,10 @@ func openFile(name string, pragmas ...string) (*sql.DB, error) {
 	return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: path, RawQuery: query.Encode()}).String())
 }
 
-// createPrivate creates the file, readable only by its owner, if it does not exist. SQLite gives the files beside it
-// the same mode.
-func createPrivate(name string) error {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names it
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 // lockDir locks the directory against other processes with a transaction that stays open in an empty database.
 func lockDir(dir string) (unlock func() error, err error) {
 	name := filepath.Join(dir, "lock")
-	if err := createPrivate(name); err != nil {
+	if err := file.CreatePrivate(name); err != nil {
 		return nil, err
 	}
 	db, err := openFile(name)
@@ -97,7 +87,7 @@ type database struct {
 
 func openDatabase(dir string) (_ *database, err error) {
 	name := filepath.Join(dir, fileName)
-	if err := createPrivate(name); err != nil {
+	if err := file.CreatePrivate(name); err != nil {
 		return nil, err
 	}
 	d := &database{checkpoints: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
