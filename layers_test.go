@@ -25,6 +25,7 @@ var layers = []string{
 	"internal/text",
 	"internal/scan",
 	"internal/frame",
+	"internal/passage",
 	"internal/wire",
 	"internal/call",
 	"internal/markdown",
