@@ -19,10 +19,10 @@ import (
 
 // The bounds of one text. What depends on its length is per byte.
 const (
-	// deepest is the maximum number of quotes and lists that may start on one line, and deepestIndent that of columns
-	// before one.
+	// deepest is the maximum number of quotes and lists that may start on one line, deepestIndent that of columns before
+	// one.
 	deepest       = 64
-	deepestIndent = 4 * deepest
+	deepestIndent = 2 * deepest
 	// Quotes and lists that start on one line, after the second.
 	nestingFloor, nestingPer = 16 << 10, 1.0 / 16
 	// Bytes and delimiters that goldmark may read again to find out that they begin nothing.
@@ -217,6 +217,18 @@ func (c boundedContext) Reference(label string) (parser.Reference, bool) {
 		return nil, false
 	}
 	return ref, true
+}
+
+// CapsReferences reports whether reference links of txt remain text because they would repeat too much.
+func CapsReferences(txt string) bool {
+	if !strings.Contains(txt, "]:") {
+		return false
+	}
+	longest := 0
+	for line := range strings.Lines(txt) {
+		longest = max(longest, len(line))
+	}
+	return longest*strings.Count(txt, "]") > referenceFloor && Parse(txt).tree.capped
 }
 
 // definitions reads link reference definitions as goldmark does, but of a long paragraph only some lines at a time: its
