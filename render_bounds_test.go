@@ -2,11 +2,8 @@ package ibid
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // shapes are texts of about n bytes whose parts a naive renderer compares with each other or repeats.
@@ -144,55 +141,4 @@ func TestRenderOutputBounded(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Twice the text takes at most 2.3 times the work. It is measured as CPU time of this thread, which other programs
-// hardly change, and a shape fails only if every attempt does.
-func TestRenderLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	const (
-		size     = 24_000
-		most     = 2.3
-		attempts = 20
-	)
-	for name, shape := range shapes {
-		for _, style := range []string{"html", "latex", "live"} {
-			short, long := time.Hour, time.Hour
-			a, _ := boundsAnswer(shape(size), "T", "https://s.example/p")
-			b, _ := boundsAnswer(shape(2*size), "T", "https://s.example/p")
-			for range attempts { // the least of each: what disturbs a measurement adds to it
-				short = min(short, cpuOf(func() { renderings[style](a) }))
-				long = min(long, cpuOf(func() { renderings[style](b) }))
-				if float64(long) <= most*float64(short) {
-					break
-				}
-			}
-			if float64(long) > most*float64(short) {
-				t.Errorf("%s as %s: %v for %d bytes, %v for twice as many", name, style, short, size, long)
-			}
-		}
-	}
-}
-
-// cpuOf returns the CPU time that do takes on this thread, or its duration where that is not known.
-func cpuOf(do func()) time.Duration {
-	const thisThread = 1 // RUSAGE_THREAD on Linux
-	used := func() (time.Duration, bool) {
-		var u syscall.Rusage
-		if runtime.GOOS != "linux" || syscall.Getrusage(thisThread, &u) != nil {
-			return 0, false
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano()), true
-	}
-	begun := time.Now()
-	before, known := used()
-	do()
-	if after, _ := used(); known {
-		return after - before
-	}
-	return time.Since(begun)
 }
