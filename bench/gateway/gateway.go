@@ -59,16 +59,16 @@ func withGateway(
 		return err
 	}
 	defer func() { _ = j.Close() }()
-	s, err := store.Open(ctx, filepath.Join(dir, "ibid.db"), nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = s.Close() }()
-	b, err := bus.Open(ctx, bus.Embedded, nil)
+	b, err := bus.Open(ctx, "", nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = b.Close() }() //nolint:contextcheck // it lives as long as the program
+	s, err := store.Open(ctx, filepath.Join(dir, "ibid.db"), &store.Options{Committed: b.Committed()})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
 	o.Journal, o.Store, o.Bus = j, s, b
 	g, err := gateway.New(o)
 	if err != nil {
