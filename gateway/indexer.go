@@ -28,7 +28,7 @@ const (
 	// as much, or for the first of these times, or for the second once somebody waits for one of them: a caller of
 	// CatchUp, such as a list, or a listener to its run.
 	enoughRecords = 128
-	lingerElse    = 500 * time.Millisecond
+	lingerElse    = time.Second
 	lingerAwaited = time.Millisecond
 	// lingerFirst is how long a start waits for records of earlier processes before it knows that there are none.
 	lingerFirst = 20 * time.Millisecond

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"sync"
 
@@ -36,6 +37,9 @@ func serveGateway(ctx context.Context, args []string, _ io.Writer) error {
 			return err
 		}
 		defer stop()
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(3, runtime.GOMAXPROCS(0))) // as ibid serve does
 	}
 	to, err := url.Parse(*up)
 	if err != nil {
