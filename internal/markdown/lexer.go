@@ -265,7 +265,7 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 			n, certain = Link(rest, last)
 			switch {
 			case certain && n == 0:
-				if n, certain = bracket(rest, "[", "]", last); certain && n > 0 {
+				if n, certain = bracket(rest, last); certain && n > 0 {
 					l.At++
 					return Span{l.At - 1, l.At - 1 + n}, true
 				}
@@ -312,7 +312,7 @@ func stops(bytes string) (table [256]bool) {
 func wide(s string, last bool) (n int, certain bool) {
 	for _, pair := range [...][2]string{{"(", ")"}, {"【", "】"}, {"［", "］"}, {"〔", "〕"}} {
 		if strings.HasPrefix(s, pair[0]) {
-			return bracket(s, pair[0], pair[1], last)
+			return bracketed(s, pair[0], pair[1], last)
 		}
 		if len(s) < len(pair[0]) && strings.HasPrefix(pair[0], s) {
 			return 0, last
@@ -343,7 +343,10 @@ func SuperscriptDigit(r rune) int {
 }
 
 // bracket parses brackets without nested ones.
-func bracket(s, opening, closing string, last bool) (n int, certain bool) {
+func bracket(s string, last bool) (n int, certain bool) { return bracketed(s, "[", "]", last) }
+
+// bracketed is bracket for any pair.
+func bracketed(s, opening, closing string, last bool) (n int, certain bool) {
 	begin := len(opening)
 	end := strings.IndexAny(s[begin:min(len(s), begin+maxBracket)], opening+closing+"\n")
 	switch {
