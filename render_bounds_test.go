@@ -37,9 +37,9 @@ var shapes = map[string]func(n int) string{
 	"long reference": func(n int) string {
 		return "[x]: https://x.example/" + strings.Repeat("a", n/2) + "\n\n" + repeated("[x] ")(n/2)
 	},
-	"definitions":       numbered("[a%d]: https://x.example/%[1]d\n"),
+	"definitions":       counted("[a%d]: https://x.example/%[1]d\n"),
 	"equal definitions": repeated("[a]: b\n"),
-	"footnotes":         numbered("a[^%d]\n\n[^%[1]d]: note\n\n"),
+	"footnotes":         counted("a[^%d]\n\n[^%[1]d]: note\n\n"),
 	"one footnote":      func(n int) string { return repeated("a[^1] ")(n) + "\n\n[^1]: note\n" },
 	"entities":          repeated("&amp;&lt;&"),
 	"backquotes": func(n int) string {
@@ -78,7 +78,7 @@ func repeated(s string) func(int) string {
 	return func(n int) string { return strings.Repeat(s, n/len(s)+1) }
 }
 
-func numbered(format string) func(int) string {
+func counted(format string) func(int) string {
 	return func(n int) string {
 		var b strings.Builder
 		for i := 0; b.Len() < n; i++ {
