@@ -3,6 +3,7 @@ package ibid
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/frame"
+	"github.com/ibidhq/ibid/internal/halt"
 	"github.com/ibidhq/ibid/internal/scan"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/internal/wire"
@@ -44,6 +46,9 @@ type DecodeOptions struct {
 	// [Decoder.End]) is ignored. Otherwise another response may follow, as in a file that holds several.
 	One    bool
 	Limits Limits
+	// Context, if not nil, ends [Decode] soon after it has ended itself: Decode then returns its cause and an empty
+	// answer. Others that take these options ignore it.
+	Context context.Context //nolint:containedctx // options of one call
 }
 
 // Limits bounds what a hostile response can cost. Zero fields mean the defaults. What exceeds a limit is left out and
@@ -112,10 +117,23 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // could be read and a *[DecodeError]. An error that the provider returned is not an error of Decode; it is in
 // [Answer.Error].
 func Decode(body []byte, opts *DecodeOptions) (*Answer, error) {
+	if opts == nil || opts.Context == nil {
+		return decode(nil, body, opts)
+	}
+	a, err := &Answer{}, error(nil)
+	if ended := halt.Do(opts.Context, func(h *halt.Halt) { a, err = decode(h, body, opts) }); ended != nil {
+		err = ended
+	}
+	return a, err
+}
+
+func decode(h *halt.Halt, body []byte, opts *DecodeOptions) (*Answer, error) {
 	var d Decoder
 	if opts != nil {
 		d.Options = *opts
 	}
+	d.start()
+	d.fold.halt = h
 	_, _ = d.Write(body)
 	_ = d.Close()
 	return d.Answer()
@@ -338,6 +356,7 @@ func (d *Decoder) next(f frame.Frame) {
 
 // op handles an operation of the parser.
 func (d *Decoder) op(op *wire.Op) {
+	d.fold.halt.Check()
 	if op.Kind == wire.End || op.Kind == wire.Error {
 		cut := d.partial || d.damage != nil && errors.Is(d.damage.Err, ErrTruncated)
 		if !cut {
@@ -355,6 +374,7 @@ func (d *Decoder) op(op *wire.Op) {
 
 // document handles one frame of the response.
 func (d *Decoder) document(f frame.Frame) {
+	d.fold.halt.Check()
 	if d.frames.Kind() == frame.Other {
 		d.generic()
 		d.raw = nil // the frame includes it

@@ -2,6 +2,7 @@ package ibid
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,8 @@ import (
 
 	json2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/ibidhq/ibid/internal/halt"
 )
 
 // documentVersion is the version of the answer document that this package writes and reads.
@@ -142,6 +145,10 @@ type DocumentOptions struct {
 	Bare      bool   // leave cited_text empty: rendering it is most of the work. For storing an answer
 	Input     string // the field input
 	AnswerID  string // the field answer_id; null if empty
+	// Context, if not nil, ends Document soon after it has ended itself: the document is then empty, or complete.
+	Context context.Context //nolint:containedctx // options of one call
+
+	halt *halt.Halt
 }
 
 // Document returns a as an answer document. Its size, and the time to make it, grow with the length of the text plus
@@ -152,13 +159,25 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 	if opts != nil {
 		o = *opts
 	}
+	if o.Context == nil {
+		return a.document(&o)
+	}
+	d := &Document{}
+	_ = halt.Do(o.Context, func(h *halt.Halt) {
+		o.halt = h
+		d = a.document(&o)
+	})
+	return d
+}
+
+func (a *Answer) document(o *DocumentOptions) *Document {
 	if o.Unit != CodePoint && o.Unit != UTF16 {
 		o.Unit = UTF8
 	}
 	if o.Numbering == nil {
 		o.Numbering = &Numbering{}
 	}
-	w := documentWriter{answer: a, unit: o.Unit, offsets: NewOffsets(a.Text), index: a.sourceIndexes()}
+	w := documentWriter{answer: a, halt: o.halt, unit: o.Unit, offsets: NewOffsets(a.Text), index: a.sourceIndexes()}
 	w.numbers, w.cited = o.Numbering.number(a, true)
 	answerID := o.AnswerID
 	d := &Document{
@@ -188,7 +207,7 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 		Alternatives: make([]*Document, 0, len(a.Alternatives)),
 	}
 	if !o.Bare {
-		d.CitedText = a.Render(&RenderOptions{Style: o.Style, ByID: o.ByID, Numbering: o.Numbering})
+		d.CitedText = a.render(&RenderOptions{halt: o.halt, Style: o.Style, ByID: o.ByID, Numbering: o.Numbering})
 	}
 	if o.Raw {
 		d.Metadata = a.Metadata
@@ -196,7 +215,7 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 	o.Input, o.AnswerID = "", ""
 	for _, other := range a.Alternatives {
 		if other != nil {
-			d.Alternatives = append(d.Alternatives, other.Document(&o))
+			d.Alternatives = append(d.Alternatives, other.document(o))
 		}
 	}
 	return d
@@ -258,6 +277,7 @@ func (v Verification) MarshalJSON() ([]byte, error) {
 // documentWriter holds what the parts of a document are made from.
 type documentWriter struct {
 	answer  *Answer
+	halt    *halt.Halt
 	unit    Unit
 	offsets *Offsets
 	index   map[string]int // in answer.Sources, by source id
@@ -331,6 +351,7 @@ func (w *documentWriter) sources() []DocumentSource {
 func (w *documentWriter) citations() []DocumentCitation {
 	rows := make([]DocumentCitation, 0, len(w.answer.Citations))
 	for i := range w.answer.Citations {
+		w.halt.Check()
 		c := &w.answer.Citations[i]
 		row := w.citation(c)
 		row.Group = i + 1

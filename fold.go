@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/halt"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -23,6 +24,7 @@ type fold struct {
 	limits  Limits
 	left    int // remaining memory budget in bytes
 	onEvent func(Event)
+	halt    *halt.Halt
 
 	id, model, format, provider string
 	formatFixed, providerFixed  bool

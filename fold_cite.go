@@ -184,6 +184,7 @@ func (c *candidate) retryWaiting() {
 // placeRest places every citation for good.
 func (c *candidate) placeRest() {
 	for i := range c.cites {
+		c.fold.halt.Check()
 		if !c.cites[i].settled {
 			c.try(i, true)
 		}

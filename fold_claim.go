@@ -129,7 +129,7 @@ func (c *candidate) leaves(base, at int) []structureLeaf {
 			c.structure.links[start] = max(c.structure.links[start], end)
 		}
 	}
-	doc := markdown.Parse(c.text.String()[stretch.Start:stretch.End])
+	doc := markdown.ParseUntil(c.fold.halt, c.text.String()[stretch.Start:stretch.End])
 	var out []structureLeaf
 	for _, leaf := range doc.Leaves() {
 		links := leaf.Kind == markdown.ParagraphLeaf && c.onlyLinks(doc, leaf.Span, base)

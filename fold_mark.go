@@ -181,6 +181,7 @@ func (c *candidate) emitMoved() {
 func (c *candidate) takeMarks() {
 	c.markCites = nil
 	for i := range c.cites {
+		c.fold.halt.Check()
 		if !c.cites[i].withdrawn {
 			c.moveCite(i, c.takeMark(i))
 		}

@@ -492,7 +492,7 @@ func (c *candidate) close() {
 		c.scanMarks(true)
 	}
 	c.placeRest()
-	if markdown.CapsReferences(c.text.String()) {
+	if markdown.CapsReferences(c.fold.halt, c.text.String()) {
 		c.fold.issue("references-capped", "")
 	}
 }

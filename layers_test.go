@@ -28,6 +28,7 @@ var layers = []string{
 	"internal/passage",
 	"internal/wire",
 	"internal/call",
+	"internal/halt",
 	"internal/markdown",
 	"internal/prose",
 	".",
@@ -81,7 +82,8 @@ var besideLayers = []string{
 var narrowLayers = map[string][]string{
 	"internal/scan":     {},
 	"internal/text":     {},
-	"internal/markdown": {"internal/text"},
+	"internal/halt":     {},
+	"internal/markdown": {"internal/halt", "internal/text"},
 	"internal/prose":    {"internal/markdown", "internal/text"},
 	"internal/file":     {},
 	"store/journal":     {"internal/file"},

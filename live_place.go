@@ -160,7 +160,7 @@ func (l *Live) place(end, limit int, final bool) int {
 	places := places{markdown.Parse(block)}
 	p.examined = t.from + end
 	layoutCites, sources := l.layoutCites(places, cites, final)
-	lay := places.layOut(layoutCites, sources)
+	lay := places.layOut(nil, layoutCites, sources)
 	for i := range lay.stops {
 		st := &lay.stops[i]
 		if !final && (st.at > limit || !places.settled(st, overdue) || p.links.wait() && t.joins(st.at, limit)) {

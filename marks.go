@@ -69,6 +69,7 @@ func (c *candidate) useMarks(l *markList) {
 func (c *candidate) scanMarks(last bool) {
 	text := c.text.String()
 	for {
+		c.fold.halt.Check()
 		found, ok := c.marks.next(text, last)
 		if !ok {
 			break

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/halt"
 	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/internal/text"
@@ -454,12 +455,13 @@ type visible struct {
 }
 
 // layOut finds the stops for cites.
-func (p places) layOut(cites []layoutCite, sources []Source) layout {
+func (p places) layOut(h *halt.Halt, cites []layoutCite, sources []Source) layout {
 	var out layout
 	links := p.visibles(cites, sources)
 	taken := make(map[int]bool, len(cites))
 	for i := range links {
 		v := &links[i]
+		h.Check()
 		p.replace(v)
 		out.cuts = append(out.cuts, v.Span)
 		out.stops = append(out.stops, stop{v.spot, v.cites})
@@ -468,6 +470,7 @@ func (p places) layOut(cites []layoutCite, sources []Source) layout {
 		}
 	}
 	for i := range cites {
+		h.Check()
 		if taken[i] {
 			continue
 		}

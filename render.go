@@ -2,12 +2,14 @@ package ibid
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/halt"
 	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/text"
 )
@@ -59,6 +61,10 @@ type RenderOptions struct {
 	// IDPrefix is the prefix of ids in HTML, footnote labels and LaTeX keys, so that several answers fit into one
 	// document. All characters but letters, digits and hyphens are removed from it.
 	IDPrefix string
+	// Context, if not nil, ends Render soon after it has ended itself: what Render returns is then empty, or complete.
+	Context context.Context //nolint:containedctx // options of one call
+
+	halt *halt.Halt
 }
 
 // Marker is the citation marker at one place of a rendered answer.
@@ -90,6 +96,18 @@ type MarkerItem struct {
 // its context. In HTML, the text's own HTML is shown as text and its images as links, so that opening an answer loads
 // nothing.
 func (a *Answer) Render(opts *RenderOptions) string {
+	if opts == nil || opts.Context == nil {
+		return a.render(opts)
+	}
+	o, out := *opts, ""
+	_ = halt.Do(o.Context, func(h *halt.Halt) {
+		o.halt = h
+		out = a.render(&o)
+	})
+	return out
+}
+
+func (a *Answer) render(opts *RenderOptions) string {
 	r := newRendering(a, opts)
 	switch r.Style {
 	case StyleHTML:
@@ -160,6 +178,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	sources := a.sourceIndexes()
 	placed := make([][]layoutCite, len(r.sections)) // citations by the section in which their span ends
 	for i := range a.Citations {
+		r.halt.Check()
 		cite := &a.Citations[i]
 		c := layoutCite{span: markdown.Span(cite.Span), link: cite.Covers == CoversLink, index: i}
 		for _, ref := range cite.Refs {
@@ -182,8 +201,8 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		if len(cites) == 0 && (r.Style == StyleMarkdown || r.Style == StylePlain) && !r.List {
 			continue
 		}
-		s.places = places{markdown.Parse(a.Text[s.Start:s.End])}
-		s.layout = s.places.layOut(cites, a.Sources)
+		s.places = places{markdown.ParseUntil(r.halt, a.Text[s.Start:s.End])}
+		s.layout = s.places.layOut(r.halt, cites, a.Sources)
 		for _, stop := range s.layout.stops {
 			m := Marker{At: s.Start + stop.at}
 			for _, c := range stop.cites {
@@ -296,6 +315,7 @@ func (r *rendering) markdown() string {
 			at = max(at, end)
 		}
 		for k := range s.layout.stops {
+			r.halt.Check()
 			st := &s.layout.stops[k]
 			copyTo(st.at)
 			m := &r.markers[s.first+k]

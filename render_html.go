@@ -37,7 +37,7 @@ func (r *rendering) html() string {
 		out, ok := s.places.HTML(&h)
 		if !ok { // a marker is in a footnote that is not shown
 			h.Prefix = ""
-			out, _ = places{markdown.Parse(text)}.HTML(&h)
+			out, _ = places{markdown.ParseUntil(r.halt, text)}.HTML(&h)
 		}
 		b.WriteString(out)
 	}

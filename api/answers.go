@@ -49,7 +49,7 @@ func (a *API) answer(w *httpx.Reply, r *httpx.Request) error {
 		a.cite(w.Header(), r, call)
 		body, err = httpx.Encode(showCall(call, opts))
 	} else {
-		body, err = RenderAnswer(call.Answer, form, nil, &export.Options{Unit: opts.Unit, ID: call.AnswerID})
+		body, err = RenderAnswer(call.Answer, form, nil, &export.Options{Unit: opts.Unit, ID: call.AnswerID, Context: r.Context()})
 	}
 	if err == nil {
 		w.Tagged(r, MediaType(form), body)
@@ -91,7 +91,7 @@ func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
 
 // documentOptions returns the document options that a request gives. Unit is empty by default.
 func documentOptions(r *httpx.Request) ibid.DocumentOptions {
-	return ibid.DocumentOptions{Unit: ibid.Unit(r.Params.Get("unit")), Style: ibid.Style(r.Params.Get("style"))}
+	return ibid.DocumentOptions{Unit: ibid.Unit(r.Params.Get("unit")), Style: ibid.Style(r.Params.Get("style")), Context: r.Context()}
 }
 
 // formOf returns the form in which a request wants an answer. Options that only affect JSON are refused with other
@@ -176,7 +176,7 @@ func MediaType(form string) string {
 
 // RenderAnswer writes an answer in a form other than its document: the text with its citations and list of sources, a
 // bibliography of the cited sources, or another program's format. The numbering applies to the text only; if it is nil,
-// sources are numbered from 1.
+// sources are numbered from 1. When the context of opts ends, so does the rendering, and its text is empty.
 func RenderAnswer(a *ibid.Answer, form string, numbering *ibid.Numbering, opts *export.Options) ([]byte, error) {
 	var b bytes.Buffer
 	if f := biblio.Format(form); slices.Contains(biblio.Formats(), f) {
@@ -192,7 +192,7 @@ func RenderAnswer(a *ibid.Answer, form string, numbering *ibid.Numbering, opts *
 		return b.Bytes(), err
 	}
 	b.WriteString(a.Render(&ibid.RenderOptions{
-		Style: ibid.Style(form), List: true, Numbering: numbering,
+		Style: ibid.Style(form), List: true, Numbering: numbering, Context: opts.Context,
 		Note: func(s *ibid.Source) string { return sourceNote(a, s) },
 	}))
 	if !strings.HasSuffix(b.String(), "\n") {

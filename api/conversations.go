@@ -86,13 +86,13 @@ func (a *API) conversation(w *httpx.Reply, r *httpx.Request) error {
 }
 
 // ConversationJSON returns a conversation as GET /v1/conversations/{id} does by default.
-func ConversationJSON(c *store.Conversation) ([]byte, error) {
-	return httpx.Encode(showConversation(c, ibid.DocumentOptions{}))
+func ConversationJSON(ctx context.Context, c *store.Conversation) ([]byte, error) {
+	return httpx.Encode(showConversation(c, ibid.DocumentOptions{Context: ctx}))
 }
 
 // CallJSON returns an answer as GET /v1/answers/{id} does by default.
-func CallJSON(c *store.Call) ([]byte, error) {
-	return httpx.Encode(showCall(c, ibid.DocumentOptions{}))
+func CallJSON(ctx context.Context, c *store.Call) ([]byte, error) {
+	return httpx.Encode(showCall(c, ibid.DocumentOptions{Context: ctx}))
 }
 
 func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversationBody {

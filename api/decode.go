@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	doc, opts := documentOptions(r), ibid.DecodeOptions{Format: r.Params.Get("format")}
+	doc, opts := documentOptions(r), ibid.DecodeOptions{Format: r.Params.Get("format"), Context: r.Context()}
 	body, release, err := a.bodies.Read(w, r, maxDecode)
 	if err != nil {
 		return err
@@ -48,6 +49,9 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 		defer budget.Release(r.Who, n)
 	}
 	answer, err := ibid.Decode(body, &opts)
+	if r.Context().Err() != nil {
+		return context.Cause(r.Context())
+	}
 	if err := judge(answer, err, opts.Format); err != nil {
 		return err
 	}
@@ -57,7 +61,7 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if answer.Error != nil && answer.Text == "" {
 		return unreadable("the provider answered with an error: "+answer.Error.Error(), "use as=json to see it")
 	}
-	out, err := RenderAnswer(answer, form, nil, &export.Options{Unit: doc.Unit})
+	out, err := RenderAnswer(answer, form, nil, &export.Options{Unit: doc.Unit, Context: r.Context()})
 	if err != nil {
 		return fmt.Errorf("write an answer as %s: %w", form, err)
 	}

@@ -2,6 +2,7 @@ package export
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -36,6 +37,7 @@ type Options struct {
 	Unit      ibid.Unit       // of offsets; empty for the format's default
 	Numbering *ibid.Numbering // assigns the numbers of sources, and is extended by new ones; nil numbers from 1
 	ID        string          // of the answer; empty for Answer.ID
+	Context   context.Context //nolint:containedctx // as in [ibid.RenderOptions]; may be nil
 }
 
 // Write writes an answer as one line of JSON. The error is that of w, or says that there is no such format.
@@ -76,7 +78,7 @@ func newRows(a *ibid.Answer, o *Options) *rows {
 	r := &rows{
 		answer: a,
 		document: a.Document(
-			&ibid.DocumentOptions{Unit: cmp.Or(o.Unit, ibid.CodePoint), Numbering: o.Numbering, Bare: true},
+			&ibid.DocumentOptions{Unit: cmp.Or(o.Unit, ibid.CodePoint), Numbering: o.Numbering, Bare: true, Context: o.Context},
 		),
 		sources: make(map[string]int, len(a.Sources)),
 	}

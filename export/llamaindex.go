@@ -52,7 +52,7 @@ func newResponse(a *ibid.Answer, o *Options) response {
 	if numbering == nil {
 		numbering = &ibid.Numbering{}
 	}
-	r := newRows(a, &Options{Numbering: numbering})
+	r := newRows(a, &Options{Numbering: numbering, Context: o.Context})
 	used := map[string]*usage{}
 	r.each(func(row *ibid.DocumentCitation, s *ibid.Source, _ *ibid.DocumentSource) {
 		u := used[s.ID]
@@ -63,7 +63,7 @@ func newResponse(a *ibid.Answer, o *Options) response {
 		u.add(row)
 	})
 	out := response{
-		Response: a.Render(&ibid.RenderOptions{Style: ibid.StylePlain, Numbering: numbering}),
+		Response: a.Render(&ibid.RenderOptions{Style: ibid.StylePlain, Numbering: numbering, Context: o.Context}),
 		Nodes:    make([]nodeWithScore, 0, len(a.Sources)), Metadata: make(map[string]nodeMetadata, len(a.Sources)),
 	}
 	for i := range a.Sources {

@@ -39,12 +39,14 @@ type cited struct {
 }
 
 // cite decodes a provider's response.
-func (*MCP) cite(_ context.Context, _ *call, args *citeArgs) (*result, error) {
+func (*MCP) cite(ctx context.Context, _ *call, args *citeArgs) (*result, error) {
 	show, err := args.check()
 	if err != nil {
 		return nil, err
 	}
-	opts := ibid.DecodeOptions{Request: []byte(args.Request)}
+	ctx, release := httpx.WithWorkTime(ctx)
+	defer release()
+	opts := ibid.DecodeOptions{Request: []byte(args.Request), Context: ctx}
 	if args.Format != "" {
 		if opts.Format, err = choice("format", args.Format, ibid.Formats()); err != nil {
 			return nil, err
@@ -60,11 +62,14 @@ func (*MCP) cite(_ context.Context, _ *call, args *citeArgs) (*result, error) {
 		}
 	}
 	answer, err := ibid.Decode([]byte(args.Response), &opts)
+	if ctx.Err() != nil {
+		return nil, httpx.WorkError(ctx, err)
+	}
 	if err := judge(answer, err, opts.Format); err != nil {
 		return nil, err
 	}
 	out := &cited{
-		CitedText: answer.Render(&ibid.RenderOptions{Style: show.style}),
+		CitedText: answer.Render(&ibid.RenderOptions{Style: show.style, Context: ctx}),
 		Complete:  answer.Complete,
 		Citations: len(answer.Citations),
 		Sources:   len(answer.Sources),
@@ -72,7 +77,11 @@ func (*MCP) cite(_ context.Context, _ *call, args *citeArgs) (*result, error) {
 		Error:     answer.Error,
 		Document:  show.documentOf(answer, ""),
 	}
-	return &result{citedText(answer, show), out}, nil
+	text := citedText(ctx, answer, show)
+	if ctx.Err() != nil {
+		return nil, httpx.WorkError(ctx, nil)
+	}
+	return &result{text, out}, nil
 }
 
 // judge returns an error if there is nothing to show. A truncated response is not an error.
@@ -95,12 +104,12 @@ func judge(a *ibid.Answer, err error, format string) error {
 }
 
 // citedText formats an answer for a model: its text with the list of sources, and any error and issues.
-func citedText(a *ibid.Answer, show *showing) string {
+func citedText(ctx context.Context, a *ibid.Answer, show *showing) string {
 	var b strings.Builder
 	if a.Error != nil {
 		b.WriteString("The provider returned an error: " + cut(a.Error.Error()) + "\n\n")
 	}
-	b.WriteString(strings.TrimRight(a.Render(&ibid.RenderOptions{Style: show.style, List: true}), "\n"))
+	b.WriteString(strings.TrimRight(a.Render(&ibid.RenderOptions{Style: show.style, List: true, Context: ctx}), "\n"))
 	if !a.Complete && a.Format != ibid.Generic {
 		b.WriteString("\n\nThe response is truncated: this is what could be read.")
 	}

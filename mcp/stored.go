@@ -436,7 +436,7 @@ func (m *MCP) oneAnswer(ctx context.Context, tenant string, args *findArgs) (*re
 	found := showAnswer(one)
 	show := &showing{ibid.StyleMarkdown, ibid.UTF8, true}
 	found.Document = show.documentOf(one.Answer, one.AnswerID)
-	return &result{citedText(one.Answer, show), &foundAnswers{Answers: []foundAnswer{found}}}, nil
+	return &result{citedText(ctx, one.Answer, show), &foundAnswers{Answers: []foundAnswer{found}}}, nil
 }
 
 func showAnswer(c *store.Call) foundAnswer {

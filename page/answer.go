@@ -43,7 +43,7 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := p.answerView(call, &answerOptions{feedback: feedback, readOnly: !mayWrite(r), trust: known})
+	body := p.answerView(call, &answerOptions{ctx: r.Context(), feedback: feedback, readOnly: !mayWrite(r), trust: known})
 	body.Tabs = tabsOf(call.AnswerID, call.Run, p.stepsIn(ctx, r.Who.Tenant, call.Run), "answer")
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
@@ -76,6 +76,7 @@ func (p *Page) callOf(ctx context.Context, r *httpx.Request) (*store.Call, error
 
 // answerOptions say how an answer is shown on a page. Nil shows it alone, and as it was stored.
 type answerOptions struct {
+	ctx       context.Context //nolint:containedctx // in which it is rendered; nil does not end
 	numbering *ibid.Numbering // of the conversation's sources; nil numbers from 1
 	prefix    string          // prefix of all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
@@ -296,7 +297,7 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	}
 	all := maps.Clone(*numbering) // the placeholder for a missing source takes no number
 	shown, how := l.withBare(), &ibid.RenderOptions{
-		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim,
+		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim, Context: o.ctx,
 	}
 	if o.sentences != nil {
 		o.sentences.applyStandings(l)

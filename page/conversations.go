@@ -394,6 +394,7 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 			return err
 		}
 		o := &answerOptions{
+			ctx:       r.Context(),
 			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", feedback: feedback, readOnly: !mayWrite(r),
 			strip: true, trust: known, checking: p.isChecking(turn.Call),
 		}
@@ -432,6 +433,7 @@ func (p *Page) arrivingViews(
 			}
 		}
 		o := &answerOptions{
+			ctx:       r.Context(),
 			numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil,
 			readOnly: !mayWrite(r), strip: true,
 		}

@@ -132,13 +132,13 @@ func (p *Page) exportAnswer(w *httpx.Reply, r *httpx.Request) error {
 	title := titleOf(about)
 	var body []byte
 	if form.as == asJSON {
-		body, err = api.CallJSON(call)
+		body, err = api.CallJSON(r.Context(), call)
 	} else {
 		var a *ibid.Answer
 		if a, err = p.doubted(r.Context(), r, call); err != nil {
 			return err
 		}
-		body, err = p.exported(a, form, title, nil, call.AnswerID)
+		body, err = p.exported(r.Context(), a, form, title, nil, call.AnswerID)
 	}
 	if err != nil {
 		return fmt.Errorf("exporting an answer: %w", err)
@@ -197,14 +197,14 @@ func (p *Page) exportConversation(w *httpx.Reply, r *httpx.Request) error {
 	title := titleOf(c)
 	var body []byte
 	if form.as == asJSON {
-		body, err = api.ConversationJSON(c)
+		body, err = api.ConversationJSON(r.Context(), c)
 	} else {
 		for _, call := range c.Calls {
 			if call.Answer, err = p.doubted(ctx, r, call); err != nil {
 				return err
 			}
 		}
-		body, err = p.exported(joined(c), form, title, &c.Numbering, "")
+		body, err = p.exported(r.Context(), joined(c), form, title, &c.Numbering, "")
 	}
 	if err != nil {
 		return fmt.Errorf("exporting a conversation: %w", err)
@@ -243,9 +243,9 @@ func (p *Page) wholeConversation(ctx context.Context, tenant, id string) (*store
 
 // exported writes an answer in a form other than the JSON of the API. HTML is a complete page.
 func (p *Page) exported(
-	a *ibid.Answer, form exportForm, title string, numbering *ibid.Numbering, id string,
+	ctx context.Context, a *ibid.Answer, form exportForm, title string, numbering *ibid.Numbering, id string,
 ) ([]byte, error) {
-	body, err := api.RenderAnswer(a, form.as, numbering, &export.Options{ID: id})
+	body, err := api.RenderAnswer(a, form.as, numbering, &export.Options{ID: id, Context: ctx})
 	if err == nil && form.as == string(ibid.StyleHTML) {
 		return p.fragment("export", "export", map[string]any{"Title": title, "Text": trustedHTML(string(body))})
 	}

@@ -126,20 +126,20 @@ func (p *Page) routes() []httpx.Route {
 			Media: []string{"text/javascript; charset=utf-8"}, Status: []int{200, 304},
 		},
 
-		{Pattern: "/{$}", Scope: read, Handle: p.shows("", p.front)},
+		{Pattern: "/{$}", Scope: read, Handle: httpx.Bounded(p.shows("", p.front))},
 		{Pattern: "/ui/overview", Scope: read, Handle: p.shows("overview", p.overview)},
 		{Pattern: "/ui/search", Scope: read, Handle: p.shows("search", p.search)},
 
 		{Pattern: "/ui/conversations", Scope: read, Handle: p.shows("conversations", p.conversations)},
-		{Pattern: "/ui/conversations/{id}", Scope: read, Handle: p.shows("conversations", p.conversation)},
-		{Pattern: "/ui/conversations/{id}/export", Scope: read, Handle: p.exportConversation},
+		{Pattern: "/ui/conversations/{id}", Scope: read, Handle: httpx.Bounded(p.shows("conversations", p.conversation))},
+		{Pattern: "/ui/conversations/{id}/export", Scope: read, Handle: httpx.Bounded(p.exportConversation)},
 		{Pattern: "/ui/ask", Scope: read, Handle: p.shows("ask", p.showAsk)},
 		{Method: "POST", Pattern: "/ui/ask", Scope: store.ScopeProxy, Handle: p.ask},
 
-		{Pattern: "/ui/answers/{id}", Scope: read, Handle: p.shows("conversations", p.answer)},
+		{Pattern: "/ui/answers/{id}", Scope: read, Handle: httpx.Bounded(p.shows("conversations", p.answer))},
 		{Method: "POST", Pattern: "/ui/answers/{id}/stop", Scope: store.ScopeProxy, Handle: p.stop},
 		{Pattern: "/ui/answers/{id}/live", Scope: read, Handle: p.liveAnswer},
-		{Pattern: "/ui/answers/{id}/export", Scope: read, Handle: p.exportAnswer},
+		{Pattern: "/ui/answers/{id}/export", Scope: read, Handle: httpx.Bounded(p.exportAnswer)},
 		{Pattern: "/ui/answers/{id}/verification", Scope: read, Handle: p.verification},
 		{Pattern: "/ui/answers/{id}/display/{n}", Scope: read, Handle: p.display},
 		{Pattern: "/ui/answers/{id}/sources/{n}", Scope: read, Handle: p.showPanel},
@@ -153,8 +153,8 @@ func (p *Page) routes() []httpx.Route {
 		{Method: "POST", Pattern: "/ui/feedback", Scope: write, Handle: p.giveFeedback},
 
 		{Pattern: "/ui/runs", Scope: read, Handle: p.shows("runs", p.runs)},
-		{Pattern: "/ui/runs/{id}", Scope: read, Handle: p.shows("runs", p.run)},
-		{Pattern: "/ui/runs/{id}/export", Scope: read, Handle: p.exportRun},
+		{Pattern: "/ui/runs/{id}", Scope: read, Handle: httpx.Bounded(p.shows("runs", p.run))},
+		{Pattern: "/ui/runs/{id}/export", Scope: read, Handle: httpx.Bounded(p.exportRun)},
 		{Pattern: "/ui/runs/{id}/live", Scope: read, Handle: p.liveRun},
 
 		{Pattern: "/ui/sources", Scope: read, Handle: p.shows("sources", p.sources)},

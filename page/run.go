@@ -272,7 +272,7 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 			b.chosen.Passage = number(r, "passage")
 		}
 	}
-	o := &answerOptions{readOnly: true, prefix: "final-"}
+	o := &answerOptions{ctx: r.Context(), readOnly: true, prefix: "final-"}
 	if final := s.Run.FinalID(); final != "" {
 		b.Tabs = tabsOf(final, id, len(s.Run.Steps), "steps")
 	}

@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -20,20 +21,31 @@ type Reply struct {
 
 	status int  // 0 before the response has begun
 	head   bool // the request is a HEAD: bodies are omitted
+	// work is the context of a bounded handler; late means that it had ended before the response began.
+	work context.Context //nolint:containedctx // of the request
+	late bool
 }
 
 // WriteHeader begins the response.
 func (w *Reply) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
+	w.begin(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *Reply) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
+// begin notes the status. A bounded handler whose context has ended ends here: what it would send may be incomplete.
+func (w *Reply) begin(status int) {
+	if w.status != 0 {
+		return
 	}
+	if w.work != nil && w.work.Err() != nil {
+		w.late = true
+		panic(w) // up to the handler's bound
+	}
+	w.status = status
+}
+
+func (w *Reply) Write(b []byte) (int, error) {
+	w.begin(http.StatusOK)
 	return w.ResponseWriter.Write(b)
 }
 

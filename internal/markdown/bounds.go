@@ -12,6 +12,8 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/ibidhq/ibid/internal/halt"
 )
 
 // Goldmark's time is quadratic in some shapes of text, and so is the output of some shapes of markdown. Here both are
@@ -147,6 +149,25 @@ func (b *bounds) match(d *parser.Delimiter) {
 	}
 }
 
+// haltedReader is goldmark's reader of a text, whose blocks it reads line by line.
+type haltedReader struct {
+	text.Reader
+
+	halt *halt.Halt
+}
+
+// Value implements [text.Reader]. Tables are read with it.
+func (r haltedReader) Value(s text.Segment) []byte {
+	r.halt.Check()
+	return r.Reader.Value(s)
+}
+
+// AdvanceLine implements [text.Reader].
+func (r haltedReader) AdvanceLine() {
+	r.halt.Check()
+	r.Reader.AdvanceLine()
+}
+
 // boundedReader is goldmark's reader of a block with the operations that cost too much replaced.
 type boundedReader struct {
 	text.Reader
@@ -220,7 +241,7 @@ func (c boundedContext) Reference(label string) (parser.Reference, bool) {
 }
 
 // CapsReferences reports whether reference links of txt remain text because they would repeat too much.
-func CapsReferences(txt string) bool {
+func CapsReferences(h *halt.Halt, txt string) bool {
 	if !strings.Contains(txt, "]:") {
 		return false
 	}
@@ -228,7 +249,7 @@ func CapsReferences(txt string) bool {
 	for line := range strings.Lines(txt) {
 		longest = max(longest, len(line))
 	}
-	return longest*strings.Count(txt, "]") > referenceFloor && Parse(txt).tree.capped
+	return longest*strings.Count(txt, "]") > referenceFloor && ParseUntil(h, txt).tree.capped
 }
 
 // definitions reads link reference definitions as goldmark does, but of a long paragraph only some lines at a time: its
@@ -316,12 +337,13 @@ func (t tables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Con
 
 // cellCode removes the backslash of \| in code in the cells of tables, where it does not end the cell. Goldmark's own
 // transformer compares all such cells with each other.
-type cellCode struct{}
+type cellCode struct{ halt *halt.Halt }
 
 // Transform implements [parser.ASTTransformer].
-func (cellCode) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) {
+func (t cellCode) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) {
 	escaped := []byte(`\|`)
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		t.halt.Check()
 		switch {
 		case !entering:
 		case n.Kind() == ast.KindCodeSpan:
@@ -330,14 +352,14 @@ func (cellCode) Transform(doc *ast.Document, reader text.Reader, _ parser.Contex
 					continue
 				}
 				for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-					t, ok := c.(*ast.Text)
+					code, ok := c.(*ast.Text)
 					if !ok {
 						continue
 					}
-					s := t.Segment
+					s := code.Segment
 					if i := bytes.Index(reader.Source()[s.Start:s.Stop], escaped); i >= 0 {
-						t.Segment = s.WithStop(s.Start + i)
-						n.InsertAfter(n, t, ast.NewRawTextSegment(s.WithStart(s.Start+i+1)))
+						code.Segment = s.WithStop(s.Start + i)
+						n.InsertAfter(n, code, ast.NewRawTextSegment(s.WithStart(s.Start+i+1)))
 					}
 				}
 				break

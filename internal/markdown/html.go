@@ -17,6 +17,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/ibidhq/ibid/internal/halt"
 	shown "github.com/ibidhq/ibid/internal/text"
 )
 
@@ -73,7 +74,7 @@ func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	}
 	blocks := d.Blocks
 	if notes || len(d.math) > 0 || !bytes.Equal(source, d.tree.source) {
-		t = parseTree(d.Text, source, notes, parser.NewContext())
+		t = parseTree(t.halt, d.Text, source, notes, parser.NewContext())
 		b := treeReader{Document: &Document{Text: d.Text}, tree: t}
 		for n := t.root.FirstChild(); n != nil; n = n.NextSibling() {
 			if n.Kind() != ast.KindLinkReferenceDefinition && n.Kind() != east.KindFootnoteList {
@@ -128,6 +129,7 @@ type leaf struct {
 // leaves collects the blocks with inline content below n.
 func (e *editor) leaves(n ast.Node) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		e.halt.Check()
 		if c.Type() == ast.TypeInline || c.IsRaw() {
 			continue
 		}
@@ -247,7 +249,7 @@ func (d *Document) HTML(o *HTML) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	w := &htmlWriter{HTML: o, text: d.Text, source: []byte(d.Text)}
+	w := &htmlWriter{HTML: o, text: d.Text, source: []byte(d.Text), halt: t.halt}
 	r := renderer.NewRenderer(renderer.WithNodeRenderers(
 		util.Prioritized(w, 100),
 		util.Prioritized(extension.NewTableHTMLRenderer(
@@ -273,6 +275,7 @@ type htmlWriter struct {
 	in     []int  // In of the text to write next
 	open   []int  // In of the open stretch
 	after  string // the string that closes it
+	halt   *halt.Halt
 }
 
 // Available implements util.BufWriter.
@@ -286,6 +289,7 @@ func (*htmlWriter) Flush() error { return nil }
 
 // Write implements util.BufWriter.
 func (w *htmlWriter) Write(p []byte) (int, error) {
+	w.halt.Check()
 	if len(p) > 0 {
 		w.turn(w.in)
 	}

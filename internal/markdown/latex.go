@@ -6,6 +6,8 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
+
+	"github.com/ibidhq/ibid/internal/halt"
 )
 
 // LaTeX returns the document as LaTeX, calling mark for each mark of e. Whatever the text, braces and environments are
@@ -13,7 +15,7 @@ import (
 // hyperref and, for struck-out text, ulem.
 func (d *Document) LaTeX(e Edits, mark func(index int) string) string {
 	t, _ := d.edit(e, false)
-	w := latexWriter{text: d.Text, source: []byte(d.Text), mark: mark}
+	w := latexWriter{text: d.Text, source: []byte(d.Text), mark: mark, halt: t.halt}
 	w.blocks(t.root)
 	return w.String()
 }
@@ -24,6 +26,7 @@ type latexWriter struct {
 	text   string
 	source []byte // the same
 	mark   func(index int) string
+	halt   *halt.Halt
 	lists  int // open list environments: LaTeX allows four of a kind
 }
 
@@ -35,6 +38,7 @@ func (w *latexWriter) blocks(n ast.Node) {
 }
 
 func (w *latexWriter) block(n ast.Node) {
+	w.halt.Check()
 	switch n := n.(type) {
 	case *ast.Heading:
 		names := [...]string{"section", "subsection", "subsubsection", "paragraph", "subparagraph", "subparagraph"}
@@ -157,6 +161,7 @@ func (w *latexWriter) inlines(n ast.Node) {
 }
 
 func (w *latexWriter) inline(n ast.Node) {
+	w.halt.Check()
 	command := ""
 	switch n := n.(type) {
 	case *inserted:

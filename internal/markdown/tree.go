@@ -12,6 +12,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/ibidhq/ibid/internal/halt"
 )
 
 // Document is a parsed text: GitHub's markdown, with footnote marks and math. It is immutable, except that one call of
@@ -61,10 +63,13 @@ type Block struct {
 }
 
 // Parse parses txt.
-func Parse(txt string) *Document {
+func Parse(txt string) *Document { return ParseUntil(nil, txt) }
+
+// ParseUntil is [Parse] as work that h may end, and so is what is done with the document.
+func ParseUntil(h *halt.Halt, txt string) *Document {
 	d := &Document{Text: txt, End: len(strings.TrimRight(txt, " \t\r\n\v\f")), labels: map[string]bool{}}
 	pc := parser.NewContext()
-	d.tree = parseTree(txt, shallow(txt), false, pc)
+	d.tree = parseTree(h, txt, shallow(txt), false, pc)
 	for _, ref := range pc.References() {
 		d.labels[util.ToLinkReference(ref.Label())] = true
 	}
@@ -168,12 +173,13 @@ type tree struct {
 	boxes  []Span            // task boxes
 	tag    string            // the open HTML element whose content is not prose
 	tagAt  int
+	halt   *halt.Halt
 	bounds
 }
 
 // parseTree parses source. If notes is set, footnotes are supported.
-func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
-	t := &tree{text: txt, source: source, at: map[ast.Node]Span{}, bounds: newBounds(len(source))}
+func parseTree(h *halt.Halt, txt string, source []byte, notes bool, pc parser.Context) *tree {
+	t := &tree{text: txt, source: source, at: map[ast.Node]Span{}, halt: h, bounds: newBounds(len(source))}
 	var inline []util.PrioritizedValue
 	add := func(p parser.InlineParser, priority int) {
 		bounded := &inlineParser{InlineParser: p, to: t, bare: priority == bareLinks}
@@ -197,7 +203,7 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 		add(extension.NewLinkifyParser(), bareLinks) // costs a quarter of the time
 	}
 	blocks := parser.DefaultBlockParsers()
-	transformers := []util.PrioritizedValue{util.Prioritized(cellCode{}, 0)}
+	transformers := []util.PrioritizedValue{util.Prioritized(cellCode{h}, 0)}
 	if notes {
 		blocks = append(blocks, util.Prioritized(extension.NewFootnoteBlockParser(), 999))
 		add(extension.NewFootnoteParser(), 101)
@@ -211,7 +217,7 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 		),
 		parser.WithInlineParsers(inline...),
 		parser.WithASTTransformers(transformers...),
-	).Parse(text.NewReader(source), parser.WithContext(boundedContext{pc, &t.bounds}))
+	).Parse(haltedReader{text.NewReader(source), h}, parser.WithContext(boundedContext{pc, &t.bounds}))
 	return t
 }
 
@@ -227,6 +233,7 @@ type inlineParser struct {
 }
 
 func (p *inlineParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	p.to.halt.Check()
 	line, before := block.PeekLine()
 	p.to.enter(parent)
 	if p.to.refuses(line, before.Start, p.to.source) {
@@ -431,6 +438,7 @@ func closerOf(n ast.Node, txt string) string {
 // walk collects the content lines, the raw blocks and the phrases below n.
 func (b *treeReader) walk(n ast.Node, inPhrase bool) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		b.halt.Check()
 		if c.Type() == ast.TypeInline {
 			if _, solid := b.at[c]; solid {
 				continue
@@ -537,6 +545,7 @@ func (b *treeReader) scan() {
 			break
 		}
 		at += n
+		b.halt.Check()
 		for ; raw < len(b.raws) && b.raws[raw].End <= at; raw++ {
 		}
 		for ; held < len(b.Solids) && b.Solids[held].End <= at; held++ {

@@ -1,0 +1,97 @@
+package httpx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/halt"
+)
+
+// WorkTime is the CPU time that one request may take to decode and render answers. Most take milliseconds; what exceeds
+// it is made to be slow.
+const WorkTime = 10 * time.Second
+
+// errWorkTime is the cause with which the context of work ends that took too long.
+var errWorkTime = errors.New("the request took too much CPU time")
+
+// Bounded returns a handler with a limit of [WorkTime], for routes that decode or render answers. The context of the
+// request ends when the limit is reached; decoding and rendering then end too, and so does the handler if it begins a
+// response from what they left: the client gets a problem. Streams that stay open must not be bounded.
+func Bounded(h Handler) Handler { return bounded(h, WorkTime) }
+
+func bounded(h Handler, limit time.Duration) Handler {
+	return func(w *Reply, r *Request) (err error) {
+		ctx, release := withWorkTime(r.Context(), limit)
+		defer release()
+		work := *r
+		work.Request = r.WithContext(ctx)
+		w.work = ctx
+		defer func() {
+			w.work = nil // what has failed is still reported
+			if w.late {
+				w.late = false
+				_ = recover()
+				err = ctx.Err()
+			}
+			if ctx.Err() != nil && (err != nil || w.status == 0) {
+				err = WorkError(ctx, err)
+			}
+		}()
+		return h(w, &work)
+	}
+}
+
+// WithWorkTime returns a context that ends when the calling goroutine has used [WorkTime]. The goroutine must call
+// release, and do the work itself.
+func WithWorkTime(ctx context.Context) (work context.Context, release func()) {
+	return withWorkTime(ctx, WorkTime)
+}
+
+// withWorkTime measures the CPU time of the goroutine's thread, which it has for itself, so that other work on a busy
+// machine does not count. Where the system does not tell, it is the time that has passed.
+func withWorkTime(ctx context.Context, limit time.Duration) (work context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	runtime.LockOSThread()
+	used := halt.ThreadTime()
+	ended := make(chan struct{})
+	go func() {
+		timer := time.NewTimer(limit) // it cannot be reached sooner
+		defer timer.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-timer.C:
+			}
+			left := limit - used()
+			if left <= 0 {
+				cancel(errWorkTime)
+				return
+			}
+			timer.Reset(max(left, time.Millisecond))
+		}
+	}()
+	return ctx, func() {
+		close(ended)
+		cancel(nil)
+		runtime.UnlockOSThread()
+	}
+}
+
+// WorkError returns the error of work with a context that has ended: a problem for the client if it took too long.
+func WorkError(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errWorkTime):
+		p := gateway.NewProblem(
+			gateway.CodeUnavailable, fmt.Sprintf("the request was ended after %v of CPU time", WorkTime),
+			"an answer in it is very long, or its text is made to be slow; ask for fewer answers, or for as=json")
+		return fmt.Errorf("%w: %w", p, cause)
+	case err == nil:
+		return cause
+	}
+	return err
+}
