@@ -178,6 +178,9 @@ func MediaType(form string) string {
 // bibliography of the cited sources, or another program's format. The numbering applies to the text only; if it is nil,
 // sources are numbered from 1. When the context of opts ends, so does the rendering, and its text is empty.
 func RenderAnswer(a *ibid.Answer, form string, numbering *ibid.Numbering, opts *export.Options) ([]byte, error) {
+	if opts == nil {
+		opts = &export.Options{}
+	}
 	var b bytes.Buffer
 	if f := biblio.Format(form); slices.Contains(biblio.Formats(), f) {
 		entries := biblio.Cited(a)
