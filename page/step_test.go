@@ -607,12 +607,12 @@ func TestRunTrust(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "The mill of Tonbo closed in 1967. The island in the lake belongs to the northern parish.", "https://a.example/")
 	w.put(t, c)
-	root := sound(t, w.get(t, "/ui/runs/"+c.Run+"?show=doubtful").body)
+	root := sound(t, w.get(t, "/ui/runs/"+c.Run+"?show=differs").body)
 	var parts []string
 	for _, n := range every(root, "trust-part") {
 		parts = append(parts, wordsOf(n)+" "+attribute(n, "href"))
 	}
-	testenv.Equal(t, "the line of trust", []string{"1 doubtful /ui/runs/" + c.Run, "1 sentence without a source /ui/runs/" + c.Run + "?show=no-source"}, parts)
+	testenv.Equal(t, "the line of trust", []string{"1 differs /ui/runs/" + c.Run, "1 sentence without a source /ui/runs/" + c.Run + "?show=no-source"}, parts)
 	if shown := every(root, "shown"); len(shown) != 2 || !strings.Contains(attribute(shown[1], "class"), "chip close") {
 		t.Errorf("%d elements match the filter: %q", len(shown), wordsOfAll(shown))
 	}

@@ -20,14 +20,13 @@ const (
 	maxChangedPairs    = 1 << 18   // a value of each; with long evidence, fewer values of the claim are compared
 )
 
-// Changed returns the details in which a claim contradicts its evidence: a number, date, name, negation, modality or
-// word with an opposite for which the evidence, about the same thing, gives a different one, and roles that are
-// swapped. A is the claim's side ([InClaim]), B the evidence's (Passage 0, offsets in evidence).
+// Changed returns the details in which a claim contradicts its evidence: a number, date, name, negation or word with an
+// opposite for which the evidence, about the same thing, gives a different one. A is the claim's side ([InClaim]), B
+// the evidence's (Passage 0, offsets in evidence).
 //
 // Numbers are the same if they agree, in any unit, within the rounding that the claim shows; more than and less than,
 // at least and at most of one figure differ. A name differs if one of its words is nowhere in the evidence and another
-// name is in its place, or if the evidence says the same of another name. Roles are who does it to whom, from and to,
-// order and cause.
+// name is in its place, or if the evidence says the same of another name.
 //
 // Values that the evidence lacks, rounds, converts to another unit or gives more or less exactly are not changed. Only
 // the first 64 KiB of the claim and 256 KiB of the evidence are read.
@@ -56,18 +55,16 @@ func compareIn(claim string, evidence ...piece) *comparison {
 			c.name(i)
 		case ValueDegree:
 			c.degree(i)
-		default: // negations and modalities are compared below, together
+		default: // negations are compared below, together
 		}
 	}
 	if !foreign(language) {
-		c.operators()
-		c.relations()
+		c.denials()
 	}
 	return c
 }
 
-// comparison compares one claim with its evidence. Where they share words, it compares what is around those: values,
-// operators on them, and roles.
+// comparison compares one claim with its evidence. Where they share words, it compares the values around those.
 type comparison struct {
 	claim, evidence    *valuedText
 	comma              bool
@@ -437,7 +434,7 @@ func (c *comparison) degree(i int) {
 		return
 	}
 	place, there := c.claim.places[i], c.evidence.places[other.value]
-	if c.sameTopic(place, there) && (!relationWords.has(v.Words[0]) || !c.sidesSwapped(place, there)) {
+	if c.sameTopic(place, there) && !relationWords.has(v.Words[0]) { // A beat B, B lost to A
 		c.add(ConflictAntonym, i, other.value)
 	}
 }
@@ -634,3 +631,24 @@ func (c *comparison) inSeparateClauses(a, b int) bool {
 	}
 	return end && words
 }
+
+// verb reports whether token i looks like a verb.
+func (t *valuedText) verb(i int) bool {
+	token, before := t.at(i), t.low(i-1)
+	if token.key == 0 || token.upper || determiners.has(before) || prepositions.has(before) && before != "to" {
+		return false
+	}
+	return strings.HasSuffix(token.low, "ed") || lists["same"].has(token.low) || relationWords.has(sideOf(token.low)) ||
+		strings.HasSuffix(token.low, "s") && !strings.HasSuffix(token.low, "ss")
+}
+
+// sideOf returns the name of a word's side of its opposites.
+func sideOf(low string) string {
+	side, _, _ := strings.Cut(oppositeWords[low].name, "|")
+	return side
+}
+
+var (
+	prepositions = lists["preposition"]
+	clauseWords  = lists["clause-break"]
+)

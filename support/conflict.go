@@ -23,8 +23,6 @@ const (
 	ConflictName     ConflictKind = "name"     // another name
 	ConflictNegation ConflictKind = "negation" // one side denies what the other says
 	ConflictAntonym  ConflictKind = "antonym"  // one side has the opposite of the other's word: rose, fell
-	ConflictModality ConflictKind = "modality" // one side states what the other only plans, alleges or thinks possible
-	ConflictRole     ConflictKind = "role"     // who does it to whom, or what comes first or is the cause
 )
 
 // InClaim is the Passage of an [Excerpt] of the claim.

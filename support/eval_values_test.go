@@ -231,7 +231,7 @@ func TestEvalChanged(t *testing.T) {
 				continue
 			}
 			table.count("falsely: all labelled supported", len(Changed(p.Claim, p.text())) > 0)
-			if v := checkLexical(t, p.Claim, p); *v.Score >= defaultThreshold {
+			if v := checkLexical(t, p.Claim, p); *v.Closeness >= CloseEnough {
 				supported[p] = v
 				found := Changed(p.Claim, p.text())
 				table.count("falsely: "+name, len(found) > 0)
@@ -251,7 +251,7 @@ func TestEvalChanged(t *testing.T) {
 			v := checkLexical(t, a.claim, a.pair)
 			table.count("changed", hit)
 			table.count("changed: "+a.kind, hit)
-			table.count("changed, in the checker's own evidence", v.Changed)
+			table.count("changed, in the checker's own evidence", v.Label == Differs)
 			table.count("changed, or no longer called supported", hit || v.Label != Supported)
 			if !hit {
 				t.Logf("MISSED %s %s\n  %s\n  %s", name, a.kind, a.claim, a.pair.Claim)
@@ -259,7 +259,7 @@ func TestEvalChanged(t *testing.T) {
 		}
 		for p := range altered {
 			table.count("falsely", len(Changed(p.Claim, p.text())) > 0)
-			table.count("falsely, in the checker's own evidence", supported[p].Changed)
+			table.count("falsely, in the checker's own evidence", supported[p].Label == Differs)
 		}
 	}
 	table.log(t)
@@ -279,8 +279,8 @@ func checkLexical(tb testing.TB, claim string, p *evalRow) Verdict {
 	tb.Helper()
 	verdicts := testenv.Must(new(Lexical).Check(tb.Context(), one(claim, p.Passages...)))(tb)
 	v := verdicts[0]
-	if v.Score == nil {
-		v.Score = new(float64)
+	if v.Closeness == nil {
+		v.Closeness = new(float64)
 	}
 	return v
 }

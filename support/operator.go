@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// The focus of a negation or modality is the words after it: what it denies, or calls planned or alleged.
+// The focus of a negation is the words after it, which it denies.
 const (
 	focusWords = 4 // the most words in a focus
 	// denialFocus is the least share of what the claim denies that the evidence's best sentence must contain if that
@@ -26,36 +26,26 @@ const (
 	// must include besideWords of the claim's words, unless the sentence comes close to the best one.
 	besideSentences = 2
 	besideWords     = 2
-	// modalOverlap and modalFocus are the least shares for modalities.
-	modalOverlap = .45
-	modalFocus   = .6
 )
 
-// operators compares the negations and modalities of claim and evidence.
-func (c *comparison) operators() {
+// denials compares the negations of claim and evidence.
+func (c *comparison) denials() {
 	for i := range c.values {
-		switch v := &c.claim.values[i]; {
-		case v.Kind == ValueNegation && !c.aboutSource(v):
+		if v := &c.claim.values[i]; v.Kind == ValueNegation && !c.aboutSource(v) {
 			c.denial(i)
-		case v.Kind == ValueModality:
-			c.modal(i)
 		}
 	}
 	for i := range c.evidence.values {
 		if len(c.found) >= maxConflicts {
 			return
 		}
-		switch c.evidence.values[i].Kind {
-		case ValueNegation:
+		if c.evidence.values[i].Kind == ValueNegation {
 			c.deniedBy(i)
-		case ValueModality:
-			c.modalBy(i)
-		default:
 		}
 	}
 }
 
-// focus returns the weights of the words in the focus of a negation or modality of t.
+// focus returns the weights of the words in the focus of a negation of t.
 func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64) {
 	weights = make(map[uint32]float64, focusWords)
 	v := &t.values[value]
@@ -176,64 +166,6 @@ func (c *comparison) deniedBy(value int) {
 		c.addSpan(ConflictNegation, span, at, v.withScope(), place)
 		c.note("negation: the source denies %s, the claim does not", c.evidence.quoted(v))
 	}
-}
-
-// modal compares a modality of the claim with the evidence's on the same thing.
-func (c *comparison) modal(value int) {
-	v := &c.claim.values[value]
-	keys, total := c.claim.focus(value)
-	best, share := c.bestSentence(keys, total)
-	if best < 0 || total == 0 || c.overlap[best] < modalOverlap || share < modalFocus {
-		return
-	}
-	other := -1
-	s := c.evidence.sentences[best]
-	for i := s.values[0]; i < s.values[1]; i++ {
-		if e := &c.evidence.values[i]; e.Kind == ValueModality {
-			if !differentModality(v.Words[0], e.Words[0]) {
-				return
-			}
-			if focus, all := c.evidence.focus(i); c.claimShare(focus, all) >= modalFocus {
-				other = i
-			}
-		}
-	}
-	if other >= 0 {
-		c.add(ConflictModality, value, other)
-	}
-}
-
-// modalBy looks for what the evidence calls possible, planned or alleged and the claim states as a fact.
-func (c *comparison) modalBy(value int) {
-	v, place := &c.evidence.values[value], c.evidence.places[value]
-	keys, total := c.evidence.focus(value)
-	sentence := c.evidence.tokens[place].sentence
-	weak := v.Words[0] == "certain" || v.Words[0] == "suggested" || v.Words[0] == "unreal"
-	if weak || len(keys) < 2 || c.overlap[sentence] < modalOverlap ||
-		c.claimShare(keys, total) < modalFocus {
-		return
-	}
-	for i := range c.claim.values {
-		own := &c.claim.values[i]
-		sure := own.Kind == ValueModality && own.Words[0] == "certain" && v.Words[0] == "conditional"
-		if (own.Kind == ValueModality || own.Kind == ValueNegation) && !sure {
-			return
-		}
-	}
-	for i := range c.evidence.sentences {
-		if i != sentence && c.overlap[i] >= alike*c.overlap[sentence] && c.share(keys, total, i) >= modalFocus {
-			return
-		}
-	}
-	span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
-	c.addSpan(ConflictModality, span, at, v.Span, place)
-	c.note("modality: the source says %s, the claim does not", c.evidence.text[v.Span.Start:v.Span.End])
-}
-
-// differentModality reports whether two modalities contradict each other: what is planned will be, so these do not.
-func differentModality(a, b string) bool {
-	return a != b && a != "unreal" && b != "unreal" && (a == "certain" && b != "planned" || b == "certain" &&
-		a != "planned")
 }
 
 // withScope returns the span of a negation with what it denies.

@@ -163,8 +163,8 @@ func falsehoods(stranger *keyring.Ring) []falsehood {
 		{name: "digit in the quote", want: verify.ExcerptMismatch, state: verify.Invalid, story: inQuote(digit)},
 		{name: "word in the quote", want: verify.ExcerptMismatch, state: verify.Invalid, story: inQuote(word)},
 		{name: "negation in the quote", want: verify.ExcerptMismatch, state: verify.Invalid, story: inQuote(negate)},
-		{name: "digit in the claim", want: verify.SupportSuspect, claim: true, state: verify.Trusted, story: inClaim(digit)},
-		{name: "negation in the claim", want: verify.SupportSuspect, claim: true, state: verify.Trusted, story: inClaim(negate)},
+		{name: "digit in the claim", want: verify.ClaimDiffers, claim: true, state: verify.Trusted, story: inClaim(digit)},
+		{name: "negation in the claim", want: verify.ClaimDiffers, claim: true, state: verify.Trusted, story: inClaim(negate)},
 		{name: "digit in the claim, not rewritten", want: verify.ManifestInconsistent, state: verify.Invalid, story: func(s *story) {
 			s.m.Claims[0].Text = digit(s.facts[0])
 		}},
