@@ -753,3 +753,31 @@ func (p *statementPair) nameOrder(s *statement) []uint32 {
 	}
 	return keys
 }
+
+// sameGrain reports whether two dates give the same part: a year or a month.
+func sameGrain(a, b *Date) bool {
+	return (a.Year != 0 && b.Year != 0 || a.Month != 0 && b.Month != 0) && (a.Day == 0 || b.Month != 0)
+}
+
+func sharesWord(a, b []string) bool {
+	return slices.ContainsFunc(a, func(word string) bool { return slices.Contains(b, word) })
+}
+
+// sharedLetters returns the length of the common prefix of two words in bytes.
+func sharedLetters(a, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// sideOf returns the name of a word's side of its opposites.
+func sideOf(low string) string {
+	side, _, _ := strings.Cut(oppositeWords[low].name, "|")
+	return side
+}
+
+var (
+	prepositions = lists["preposition"]
+	clauseWords  = lists["clause-break"]
+)

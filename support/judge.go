@@ -351,7 +351,10 @@ func (v *Verdict) compare(p *Pair) {
 		return
 	}
 	at := v.Evidence[0]
-	v.Differences = compareIn(p.Claim, piece{at.Passage, at.Start, p.Text(at)}).found
+	text := p.Text(at)
+	whole := ibid.Span{End: len(p.Claim)}
+	language := sharedLanguage(p.Claim, text)
+	v.Differences = compareWording(p.Claim, whole, language, []piece{{at.Passage, at.Start, text}}).found
 }
 
 // judgeInstructions are the same in all requests, so that servers can cache them.

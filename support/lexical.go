@@ -11,6 +11,7 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/prose"
 )
 
 // The default checker's name.
@@ -100,18 +101,68 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 		closeness = max(closeness, verbatimScore)
 	}
 	v.Closeness = &closeness
-	if v.Verbatim && !c.truncated {
-		v.Label = Supported
-		return nil
-	}
-	if err := ctx.Err(); err != nil || s.features[featWindow] < sameTopic {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v.Differences = q.changed(q.compared(v.Evidence), v.Missing)
-	if len(v.Differences) > 0 {
-		v.Label = Differs
+	sentence, focus := pair.sentence()
+	isFragment := focus.Len() < len(sentence)
+	w := compareWording(text.Head(sentence, maxClaim), focus, sharedLanguage(sentence, q.textOf(v.Evidence)), q.pieces(v.Evidence))
+	switch {
+	case c.truncated:
+	case w.saying == saysSo, v.Verbatim && !isFragment && w.saying != saysQualified:
+		v.Label = Supported
+	case len(w.found) > 0 && !v.Verbatim:
+		v.Label, v.Differences = Differs, w.found
 	}
+	q.restore(v)
 	return nil
+}
+
+// restore converts the offsets of a verdict to those of the passages as given.
+func (q *request) restore(v *Verdict) {
+	for i := range v.Evidence {
+		e := &v.Evidence[i]
+		e.Span = q.passages[e.Passage].original(e.Span)
+	}
+	for i := range v.Differences {
+		b := &v.Differences[i].B
+		if x := q.passages[b.Passage]; len(x.moved) > 0 {
+			b.Span, b.Value = x.original(b.Span), x.original(b.Value)
+		}
+	}
+}
+
+// sentence returns the sentence that the claim is a part of according to the context, and the claim's place in it; or
+// else the claim.
+func (p *Pair) sentence() (sentence string, focus ibid.Span) {
+	claim := strings.TrimSpace(p.Claim)
+	at := strings.Index(p.Context, claim)
+	if claim == "" || at < 0 || len(p.Context) > maxClaim {
+		return p.Claim, ibid.Span{End: len(p.Claim)}
+	}
+	for start, end := range prose.Sentences(p.Context) {
+		if start <= at && at+len(claim) <= end {
+			return p.Context[start:end], ibid.Span{Start: at - start, End: at - start + len(claim)}
+		}
+	}
+	return p.Claim, ibid.Span{End: len(p.Claim)}
+}
+
+// textOf returns the text of the first piece of evidence.
+func (q *request) textOf(evidence []Span) string {
+	if len(evidence) == 0 {
+		return ""
+	}
+	return textAt(q.passages[evidence[0].Passage].text, evidence[0].Span)
+}
+
+// pieces returns pieces of evidence with their texts.
+func (q *request) pieces(evidence []Span) []piece {
+	pieces := make([]piece, len(evidence))
+	for i, e := range evidence {
+		pieces[i] = piece{e.Passage, e.Start, textAt(q.passages[e.Passage].text, e.Span)}
+	}
+	return pieces
 }
 
 const (
@@ -121,9 +172,6 @@ const (
 	// people call nine in ten of such pairs supported (TestEval).
 	verbatimScore = 0.9
 	minVerbatim   = 5
-	// sameTopic is the share of the claim in its evidence from which on the two are about one thing, and their values
-	// are compared.
-	sameTopic = 0.5
 )
 
 // note adds a pair's irregularities to its verdict.
@@ -409,33 +457,6 @@ func (q *request) verbatim() bool {
 	return false
 }
 
-// changed returns the values of the claim that differ from its passages. The passages are read whole, since what the
-// evidence gives differently may be elsewhere as the claim has it; but only with reason: the evidence differs, or a
-// value is in no passage.
-func (q *request) changed(evidence *comparison, missing []Term) []Conflict {
-	isValue := func(t Term) bool { return t.Kind != TermWord }
-	if evidence == nil || len(evidence.found) == 0 && !slices.ContainsFunc(missing, isValue) {
-		return nil
-	}
-	whole := make([]Span, len(q.passages))
-	for i, p := range q.passages {
-		whole[i] = Span{i, ibid.Span{End: len(p.text)}}
-	}
-	return q.compared(whole).found
-}
-
-// compared compares the claim with some pieces of its passages. It returns nil if there are none.
-func (q *request) compared(evidence []Span) *comparison {
-	if len(evidence) == 0 {
-		return nil
-	}
-	pieces := make([]piece, len(evidence))
-	for i, e := range evidence {
-		pieces[i] = piece{e.Passage, e.Start, textAt(q.passages[e.Passage].text, e.Span)}
-	}
-	return compareIn(q.scorer.claim.claim(), pieces...)
-}
-
 // worthReading is the least share of the claim that the evidence would contain with the figures included for them to be
 // read: reading them costs as much as all the rest, and below it they change no verdict.
 const worthReading = 0.6
@@ -487,7 +508,7 @@ func (q *request) figuresOf(content, language string) []Value {
 	key := [2]string{content, language}
 	values, ok := q.figures[key]
 	if !ok {
-		values = figuresOf(text.Head(content, maxChangedClaim), language)
+		values = figuresOf(text.Head(content, maxClaim), language)
 		q.figures[key] = values
 	}
 	return values

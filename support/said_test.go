@@ -42,7 +42,7 @@ func evalSaid(t *testing.T, name string) shares {
 			sign, rest, _ := strings.Cut(line, " ")
 			kind, claim, _ := strings.Cut(rest, ": ")
 			v := checkLexical(t, claim, &evalRow{Passages: lines[:1]})
-			differs := len(Changed(claim, lines[0])) > 0
+			differs := len(differencesOf(claim, lines[0])) > 0
 			if sign == "-" {
 				table.count("changed, not called supported", v.Label != Supported)
 				table.count("changed, not called supported: "+kind, v.Label != Supported)
@@ -57,7 +57,7 @@ func evalSaid(t *testing.T, name string) shares {
 			case sign == "-" && v.Label == Supported && !strings.Contains(name, "held"):
 				t.Logf("MISS %s %s %.2f\n  %s\n  %s", kind, v.Label, *v.Closeness, claim, lines[0])
 			case sign == "+" && differs && !strings.Contains(name, "held"):
-				t.Logf("FALSE %s %s %.2f %s\n  %s\n  %s", kind, v.Label, *v.Closeness, Changed(claim, lines[0])[0].Note, claim, lines[0])
+				t.Logf("FALSE %s %s %.2f %s\n  %s\n  %s", kind, v.Label, *v.Closeness, differencesOf(claim, lines[0])[0].Note, claim, lines[0])
 			}
 		}
 	}

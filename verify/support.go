@@ -94,34 +94,26 @@ func isJudged(l support.Label) bool {
 	return l == support.Supported || l == support.Unsupported || l == support.Contradicted
 }
 
-// setQualified makes a supported claim differ if each excerpt is part of a sentence that denies it: "The mayor denied
-// that he took the money."
+// setQualified makes a supported claim unjudged if each excerpt is part of a sentence that denies or doubts it: "The
+// mayor denied that he took the money."
 func (e *evidence) setQualified() {
 	if e.Finding != support.Supported {
 		return
 	}
-	var found *support.Conflict
+	found := ""
 	for i := range e.results {
 		r := &e.results[i]
 		if !r.Counts.Passes() || r.isCut() || r.Excerpt == "" {
 			continue
 		}
-		if r.sentences == "" {
+		if r.sentences == "" || !support.IsQualified(e.Text, r.sentences) {
 			return
 		}
-		changed := support.Changed(e.Text, r.sentences)
-		at := slices.IndexFunc(changed, func(c support.Conflict) bool {
-			return c.Kind == support.ConflictNegation
-		})
-		if at < 0 {
-			return
-		}
-		found = cmp.Or(found, &changed[at])
+		found = cmp.Or(found, r.sentences)
 	}
-	if found != nil {
-		d := newDifference(found)
-		e.Finding, e.Status, e.Counts, e.Differs = support.Differs, ClaimDiffers, CountWarning, []Difference{d}
-		e.Detail = fmt.Sprintf("The excerpt is part of a sentence that says %q.", d.Excerpt)
+	if found != "" {
+		e.Finding, e.Status, e.Counts = support.Unjudged, ClaimUnjudged, CountInfo
+		e.Detail = fmt.Sprintf("The excerpt is part of a sentence that may not say it: %q.", found)
 	}
 }
 
