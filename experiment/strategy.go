@@ -46,8 +46,8 @@ type Strategy struct {
 // Builtin returns the strategies that need no configuration:
 //
 //   - provider@1 uses the provider's citations, and adds none;
-//   - balanced@2 also cites passages, with a probability of at least 0.5, for sentences without citations;
-//   - strict@2 does so with at least 0.7.
+//   - balanced@2 also cites passages, with a closeness of at least 0.35, for sentences without citations;
+//   - strict@2 does so with at least 0.5.
 func Builtin() []Strategy {
 	return []Strategy{
 		{Name: "provider", Version: 1, Scorer: ScorerRetriever, Checker: CheckerLexical},

@@ -380,7 +380,7 @@ func TestFoundWords(t *testing.T) {
 	p, call := newViews(t), begun("")
 	for _, test := range []struct{ found, want string }{
 		{"The colony began with a single pair in 1986, a year after the mill closed.", "1 differs"},
-		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 quote supported"},
+		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 quote found"},
 		{"", "1 citation without a quote"},
 	} {
 		v := p.answerView(call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
