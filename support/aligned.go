@@ -386,6 +386,10 @@ func (x *alignment) gapDiffers(g gap) *difference {
 		return nil
 	case len(as) == 1 && len(bs) == 1:
 		if kind := x.wordsDiffer(&as[0], &bs[0]); kind != "" {
+			v, e := x.claim.valueAt(as[0].span), x.evidence.valueAt(bs[0].span)
+			if as[0].kind == figureUnit && bs[0].kind == figureUnit && v != nil && e != nil {
+				return &difference{kind, v.Span, e.Span}
+			}
 			return &difference{kind, as[0].span, bs[0].span}
 		}
 	}

@@ -467,7 +467,7 @@ func TestAttributeTogether(t *testing.T) {
 		Want string
 	}](t, "testdata/attribute-together.txt") {
 		for most := range 2 {
-			got := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: test.Text}, docs, &AttributeOptions{PerSentence: 2 - most}))(t)
+			got := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: test.Text}, docs, &AttributeOptions{PerSentence: 2 - most, Threshold: CloseEnough}))(t)
 			if err := got.Answer.Check(); err != nil {
 				t.Error(err)
 			}
