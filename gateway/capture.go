@@ -45,12 +45,11 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		Length:   e.res.ContentLength,
 		Limit:    limits.Decoded,
 		Done:     e.done,
+		Unpacking: func(n int64) bool {
+			return e.holdDecoding(n/DecodeMemory) == nil
+		},
 		Hold: func(n int64) bool { // without room, the rest passes without being decoded
-			if err := e.g.decoding.Hold(e.who, n); err != nil {
-				return false
-			}
-			e.decoded += n
-			return true
+			return e.holdDecoding(n) == nil
 		},
 	}
 	o.Decode.Provider, o.Decode.Limits = e.provider(), limits.Decode

@@ -19,7 +19,7 @@ func isolatePDFs() {
 			return
 		}
 	}
-	pdf.Isolate(path, pdfCommand)
+	pdf.Isolate(path, os.Args[0], pdfCommand)
 }
 
 // servePDF reads the PDF on standard input, and returns the exit code.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -35,8 +36,8 @@ type isolation struct {
 	slots chan struct{}
 }
 
-// Isolate makes [Read] start a process for each PDF: the program at path, which must call [Serve] when it gets args.
-// What a bug of the reader then takes, or breaks, is that process. Where none can be started, PDFs are read in this one.
+// Isolate makes [Read] start a process for each PDF: the program at path, which must call [Serve] when it gets args, of
+// which the first is its name. What a bug of the reader then takes, or breaks, is that process. Where none can be started, PDFs are read in this one.
 func Isolate(path string, args ...string) {
 	isolated.Store(&isolation{path: path, args: args, slots: make(chan struct{}, maxProcesses)})
 }
@@ -88,7 +89,7 @@ func (e *readError) Error() string { return e.text }
 func (e *readError) Unwrap() error { return e.kind }
 
 // Serve is the process that [Isolate] starts: it limits itself, reads the PDF on in, and writes the result to out. args
-// are those after Isolate's.
+// are those that follow Isolate's.
 func Serve(in io.Reader, out io.Writer, args []string) error {
 	if len(args) != 2 {
 		return errors.New("reading a PDF: this command is for ibid itself")
@@ -134,8 +135,8 @@ func readIsolated(
 	}
 	work, cancel := context.WithTimeout(ctx, maxTime+processSpare)
 	defer cancel()
-	args := append(append([]string{}, on.args...), strconv.Itoa(maxPages), maxTime.String())
-	cmd := exec.CommandContext(work, on.path, args...) //nolint:gosec // the program itself
+	cmd := exec.CommandContext(work, on.path) //nolint:gosec // the program itself
+	cmd.Args = append(slices.Clone(on.args), strconv.Itoa(maxPages), maxTime.String())
 	cmd.WaitDelay = processWaitDelay
 	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=single"} // and none of ours, which has secrets
 	cmd.Dir = os.TempDir()

@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 
 func isolate(t *testing.T, args ...string) {
 	t.Helper()
-	pdf.Isolate(testenv.Must(os.Executable())(t), args...)
+	pdf.Isolate(testenv.Must(os.Executable())(t), append([]string{"ibid"}, args...)...)
 	t.Cleanup(pdf.EndIsolation)
 }
 
@@ -127,7 +127,7 @@ func TestIsolatedAbandoned(t *testing.T) {
 
 // Where no process can be started, PDFs are read in this one.
 func TestIsolatedNowhere(t *testing.T) {
-	pdf.Isolate("/nonexistent/ibid", "read")
+	pdf.Isolate("/nonexistent/ibid", "ibid", "read")
 	t.Cleanup(pdf.EndIsolation)
 	file := testenv.Must(os.ReadFile("../../snapshot/testdata/chromium.pdf"))(t)
 	if d := testenv.Must(pdf.Read(t.Context(), file, 10, time.Minute))(t); len(d.Paragraphs) != 6 {
