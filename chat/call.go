@@ -109,7 +109,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 		return nil, nil, httpx.BadRequest("the model's name cannot be part of an address", "name another one")
 	}
 	call.keys = calls.KeysOf(r.Header)
-	if calls.ReadsRequest(route.Format) {
+	if calls.ReadsRequest(route.Format) || calls.Gives(route.Format, built.Body) {
 		call.sent = built.Body
 	}
 	t.idle = newIdleTimer(cmp.Or(c.options.Silence, maxSilence), func() { cancel(errSilent) })
