@@ -16,6 +16,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // exchange is one call on its way through: a request and its response.
@@ -50,7 +51,8 @@ type exchange struct {
 	model   string  // as requested
 	stream  bool    // the request asks for a stream
 	prompt  []store.Message
-	packed  packed // body or prompt compressed, while the response is a stream
+	results []trail.Step // what tools returned, as the request shows
+	packed  packed       // body or prompt compressed, while the response is a stream
 
 	messages int // number of messages in the request
 	trace    httptrace.ClientTrace
@@ -158,7 +160,9 @@ func (e *exchange) serve() {
 	if e.captured {
 		e.answerID = newAnswerID()
 		if !e.labels.named {
-			e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // a run of this call alone
+			if e.labels.run = traceOf(e.in.Header); e.labels.run == "" {
+				e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // a run of this call alone
+			}
 		}
 		if err := e.receive(); err != nil {
 			e.refuse(err)

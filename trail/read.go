@@ -271,6 +271,9 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 			return err
 		}
 	}
+	if len(elements) == 0 && len(t.Steps) == 0 {
+		t.readOther()
+	}
 	for i, element := range elements {
 		members := readObject(element)
 		place := o.at(fmt.Sprintf("%s[%d]", name, i))

@@ -66,12 +66,32 @@ func (s *Step) resultTitle() string {
 	return title
 }
 
-// NameResults completes the titles of what the step's tool returned after the step got its number.
-func (s *Step) NameResults() {
-	plain := resultPrefix + cmp.Or(s.Tool, "a tool")
-	for i := range s.Sources {
-		if s.Sources[i].Title == plain {
-			s.Sources[i].Title = s.resultTitle()
+// NameResults completes the titles of what tools returned after the steps got their numbers, wherever the sources are
+// listed.
+func (t *Trail) NameResults() {
+	titles := map[string]string{} // by document
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if s.Nested != nil {
+			s.Nested.NameResults()
+		}
+		if s.Tool == "" {
+			continue
+		}
+		for k := range s.Sources {
+			f := &s.Sources[k]
+			if f.Title == resultPrefix+s.Tool {
+				f.Title = s.resultTitle()
+				titles[f.DocumentID] = f.Title
+			}
+		}
+	}
+	for i := range t.Steps {
+		for k := range t.Steps[i].Sources {
+			f := &t.Steps[i].Sources[k]
+			if title, ok := titles[f.DocumentID]; ok && strings.HasPrefix(f.Title, resultPrefix) {
+				f.Title = title
+			}
 		}
 	}
 }

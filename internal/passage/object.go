@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -43,6 +44,12 @@ func ReadText(s string) *Result {
 	}
 	return r.result()
 }
+
+// isPrinted reports whether a text is what Python prints of objects that have no better form: <NodeWithScore(…)>, <X
+// object at 0x…>.
+func isPrinted(s string) bool { return printed.MatchString(s[:min(len(s), 200)]) }
+
+var printed = regexp.MustCompile(`^\s*\[?\s*<[\w.]+(?:\(| object at )`)
 
 // ReadJSON reads a result that is a JSON value.
 func ReadJSON(value []byte) *Result {
@@ -87,7 +94,9 @@ func (r *reader) leaveOut(what string) {
 }
 
 func (r *reader) prose(s string) {
-	if s = strings.TrimSpace(s); s != "" && !slices.Contains(r.texts[max(0, len(r.texts)-8):], s) {
+	if isPrinted(s) {
+		r.leaveOut("a printed object")
+	} else if s = strings.TrimSpace(s); s != "" && !slices.Contains(r.texts[max(0, len(r.texts)-8):], s) {
 		r.texts = append(r.texts, s)
 	}
 }
@@ -274,7 +283,11 @@ func (r *reader) list(v scan.Value, depth int, m mode) bool {
 			return found // a list of words, such as tags
 		case e.Val.IsString():
 			s := strings.TrimSpace(e.Val.Str())
-			if !r.text(s, depth+1) && s != "" {
+			switch {
+			case s == "" || r.text(s, depth+1):
+			case isPrinted(s):
+				r.leaveOut("a printed object")
+			default:
 				r.add(Passage{Text: s, Raw: e.Val})
 			}
 			found = true
