@@ -60,7 +60,7 @@ func (s *Store) Trail(ctx context.Context, tenant, run string) (t *trail.Trail, 
 	otel.Arrange(b.out) // what came as spans of a trace
 	b.addResults()
 	b.number()
-	b.out.NameResults()
+	b.out.Complete()
 	b.conclude()
 	if err := b.addChecks(ctx, s, tenant); err != nil {
 		return nil, err

@@ -57,6 +57,7 @@ func Read(b []byte) (*Trail, error) {
 		return nil, fmt.Errorf("read run: %w", err)
 	}
 	r.number(t)
+	t.Complete()
 	return t, nil
 }
 

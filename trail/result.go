@@ -66,14 +66,16 @@ func (s *Step) resultTitle() string {
 	return title
 }
 
-// NameResults completes the titles of what tools returned after the steps got their numbers, wherever the sources are
-// listed.
-func (t *Trail) NameResults() {
+// Complete completes what only the whole run shows, after its steps got their numbers: the titles of what tools
+// returned, wherever they are listed, and which strings of a context are no sources since they are the answers of
+// earlier steps.
+func (t *Trail) Complete() {
+	t.dropAnswers()
 	titles := map[string]string{} // by document
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		if s.Nested != nil {
-			s.Nested.NameResults()
+			s.Nested.Complete()
 		}
 		if s.Tool == "" {
 			continue
@@ -94,6 +96,42 @@ func (t *Trail) NameResults() {
 			}
 		}
 	}
+}
+
+// minAnswer is how many bytes an answer must have to be recognised in a longer string, and maxBefore how many may
+// precede it there, as in "Step 1: …".
+const (
+	minAnswer = 20
+	maxBefore = 40
+)
+
+// dropAnswers removes the strings of contexts that are the answers of earlier steps from the sources.
+func (t *Trail) dropAnswers() {
+	answers := map[string]bool{}
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if len(s.Context) > 0 && len(answers) > 0 {
+			s.Sources = slices.DeleteFunc(s.Sources, func(f Source) bool {
+				if f.Origin != ibid.ScoreRank || !f.Counted() {
+					return false
+				}
+				text := plainWords(f.Content)
+				if answers[text] {
+					return true
+				}
+				_, after, ok := strings.Cut(text, ": ")
+				return ok && len(text)-len(after) <= maxBefore && len(after) >= minAnswer && answers[after]
+			})
+		}
+		if s.Answer != "" {
+			answers[plainWords(s.Answer)] = true
+		}
+	}
+}
+
+// plainWords returns a text in lower case, with single spaces and without the punctuation at its end.
+func plainWords(text string) string {
+	return strings.TrimRight(strings.Join(strings.Fields(strings.ToLower(text)), " "), ".!?…")
 }
 
 // isTransfer reports whether a result only says that another agent takes over.

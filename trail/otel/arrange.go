@@ -52,7 +52,7 @@ func Arrange(t *trail.Trail) {
 	if root == nil || !root.Own {
 		conclude(t, a)
 	}
-	t.NameResults()
+	t.Complete()
 }
 
 // spanNode is a span in its run.
@@ -651,7 +651,7 @@ func markUse(nodes []*spanNode) {
 	}
 	for _, r := range found {
 		s := &r.by.step.Sources[r.source]
-		if r.by.Kind == spanTool && r.searched && !shown[r.by] {
+		if r.by.Kind == spanTool && !s.Used && (!r.searched || !shown[r.by]) {
 			s.Used = true // it goes to the model that called the tool, perhaps in another form
 		} else if !r.searched && !s.Used {
 			s.Used = true
