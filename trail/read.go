@@ -258,7 +258,7 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 	if err != nil {
 		return malformed("%w", err)
 	}
-	h.Extra = o.leftover("source_summary", "display", "sentences", "uncited_share")
+	h.Extra = o.leftover("source_summary", "display", "sentences", "uncited_share", "page")
 	if r.headers++; r.headers == 1 {
 		h.Issues = append(t.Issues, o.report.issues...)
 		h.Steps = t.Steps

@@ -294,7 +294,8 @@ func messagesOf(v any, depth int) []message {
 	switch v := v.(type) {
 	case []any:
 		if len(v) == 1 {
-			if inner, ok := v[0].([]any); ok {
+			inner, ok := v[0].([]any)
+			if _, isMessage := messageOf(v[0]); ok && !isMessage {
 				return messagesOf(inner, depth+1)
 			}
 		}
