@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/sqlite"
 )
 
 // errClosed is returned after Close.
@@ -104,10 +106,11 @@ func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) e
 	if s.writer == nil {
 		return errClosed
 	}
-	if err := s.file.check(ctx); err != nil {
+	if err := s.file.begin(ctx); err != nil {
 		s.saveDeleted(ctx)
 		return err
 	}
+	defer s.file.end()
 	err := s.begin(ctx)
 	if err == nil {
 		err = do(&transaction{s.writer, s.engine, s.logger})
@@ -132,7 +135,7 @@ func (s *Store) begin(ctx context.Context) error {
 	s.writer.pace.begun = begun
 	for {
 		_, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE")
-		if !isBusy(err) || ctx.Err() != nil || time.Since(begun) >= s.wait {
+		if !sqlite.IsBusy(err) || ctx.Err() != nil || time.Since(begun) >= s.wait {
 			return err
 		}
 	}
