@@ -69,6 +69,7 @@ var layers = []string{
 // besideLayers are outside this order: only tests may import them.
 var besideLayers = []string{
 	"internal/testenv",  // imports no package of the module
+	"bus/bustest",       // the tests that every bus passes
 	"tlog/tlogtest",     // test suites for implementations of an interface
 	"server/servertest", // starts a whole ibid for tests
 	"verify/verifytest",
@@ -149,7 +150,7 @@ var allowedModules = map[string][]string{
 		"modernc.org/sqlite",
 	},
 	"watch": {"github.com/cenkalti/backoff/v5", "github.com/prometheus/client_golang/prometheus"},
-	"bus":   {"github.com/cenkalti/backoff/v5", "github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2"},
+	"bus":   {"github.com/cenkalti/backoff/v5", "github.com/nats-io/nats.go"},
 	"gateway": {
 		"github.com/cenkalti/backoff/v5",
 		"github.com/dunglas/httpsfv",
