@@ -1,6 +1,7 @@
 package ibid
 
 import (
+	"os"
 	"runtime"
 	"syscall"
 	"testing"
@@ -11,32 +12,34 @@ import (
 // Twice the text takes at most 2.3 times the work. It is measured as CPU time of this thread, which other programs
 // hardly change, and a shape fails only if every attempt does.
 func TestRenderLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
+	if os.Getenv("IBID_LINEAR") == "" {
+		t.Skip("IBID_LINEAR is not set: it needs a quiet machine")
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	const (
-		size     = 24_000
+		size     = 200_000
 		most     = 2.3
 		attempts = 20
 	)
 	for name, shape := range shapes {
-		for _, style := range []string{"html", "latex", "live"} {
-			short, long := time.Hour, time.Hour
-			a, _ := boundsAnswer(shape(size), "T", "https://s.example/p")
-			b, _ := boundsAnswer(shape(2*size), "T", "https://s.example/p")
-			for range attempts { // the least of each: what disturbs a measurement adds to it
-				short = min(short, cpuOf(t, func() { renderings[style](a) }))
-				long = min(long, cpuOf(t, func() { renderings[style](b) }))
-				if float64(long) <= most*float64(short) {
-					break
+		t.Run(name, func(t *testing.T) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			for _, style := range []string{"html", "latex", "live"} {
+				short, long := time.Hour, time.Hour
+				a, _ := boundsAnswer(shape(size), "T", "https://s.example/p")
+				b, _ := boundsAnswer(shape(2*size), "T", "https://s.example/p")
+				for range attempts { // the least of each: what disturbs a measurement adds to it
+					short = min(short, cpuOf(t, func() { renderings[style](a) }))
+					long = min(long, cpuOf(t, func() { renderings[style](b) }))
+					if float64(long) <= most*float64(short) {
+						break
+					}
+				}
+				if float64(long) > most*float64(short) {
+					t.Errorf("%s: %v for %d bytes, %v for twice as many", style, short, size, long)
 				}
 			}
-			if float64(long) > most*float64(short) {
-				t.Errorf("%s as %s: %v for %d bytes, %v for twice as many", name, style, short, size, long)
-			}
-		}
+		})
 	}
 }
 
