@@ -136,8 +136,8 @@ var allowedModules = map[string][]string{
 		"golang.org/x/net",
 		"golang.org/x/sync",
 	},
-	"support":       {"github.com/cenkalti/backoff/v5", "golang.org/x/text"},
-	"trail/otel":    {"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
+	"support":         {"github.com/cenkalti/backoff/v5", "golang.org/x/text"},
+	"trail/otel":      {"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
 	"internal/sqlite": {"modernc.org/sqlite"},
 	"store": {
 		"github.com/cenkalti/backoff/v5",
