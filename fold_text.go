@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -491,6 +492,9 @@ func (c *candidate) close() {
 		c.scanMarks(true)
 	}
 	c.placeRest()
+	if markdown.CapsReferences(c.text.String()) {
+		c.fold.issue("references-capped", "")
+	}
 }
 
 // endParts ends all parts.
