@@ -29,6 +29,11 @@ func (a *API) traces(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	defer release()
+	spans, err := a.bodies.HoldWork(r.Who, len(body), recordMemory)
+	if err != nil {
+		return err
+	}
+	defer spans()
 	set, err := otel.ReadSpans(r.Header.Get("Content-Type"), body, nil)
 	if errors.Is(err, otel.ErrMediaType) {
 		return gateway.NewProblem(

@@ -207,7 +207,8 @@ func (s *Server) assemble() error {
 		Damaged: filepath.Join(c.Data, "damaged"), Proxy: http.ProxyFromEnvironment,
 		Logger: s.log, Metrics: s.Metrics, Tracer: s.tracer, Backfill: s.backfill,
 		Attribution: s.attribution, Citing: s.publishing.citing, Tenants: c.tenants(),
-		Alert: func(a *store.Alert) { s.alerts.Add(a) },
+		Alert:  func(a *store.Alert) { s.alerts.Add(a) },
+		Limits: gateway.Limits{Memory: s.boundMemory(c.Memory)},
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ type TextOptions struct {
 type Limits struct {
 	Bytes     int           // of the document; [MaxBytes]
 	Pages     int           // of a PDF; 2000
-	Time      time.Duration // for a PDF; 20 s
+	Time      time.Duration // for a PDF; 10 s
 	Documents int           // in one file; 100,000
 }
 
@@ -103,7 +104,7 @@ const MaxBytes = 32 << 20
 // The other defaults of [Limits].
 const (
 	maxPages     = 2000
-	maxTime      = 20 * time.Second
+	maxTime      = 10 * time.Second
 	maxDocuments = 100_000
 )
 
@@ -138,6 +139,12 @@ const panicked = "its reader panicked"
 // The error wraps one of this package's errors and tells what was wrong: for bytes that are not text, what they look
 // like.
 func Extract(b []byte, o *TextOptions) (t *Text, err error) {
+	return ExtractContext(context.Background(), b, o)
+}
+
+// ExtractContext is [Extract], but gives up reading a PDF when ctx ends: the error is then [ErrTimeout], or the text has
+// an issue.
+func ExtractContext(ctx context.Context, b []byte, o *TextOptions) (t *Text, err error) {
 	defer func() {
 		if why := recover(); why != nil { // hostile files must not crash the program
 			t, err = nil, fmt.Errorf("reading the document: %w: %s: %v", ErrDamaged, panicked, why)
@@ -158,7 +165,7 @@ func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 	}
 	if mediaType == typePDF {
 		t.Profile = PDFProfile
-		if err := readPDF(t, b, o); err != nil {
+		if err := readPDF(ctx, t, b, o); err != nil {
 			return nil, fmt.Errorf("reading the PDF: %w", err)
 		}
 		return t, nil
@@ -333,8 +340,8 @@ func (n *normalizer) character(raw []byte) (size int, keep bool) {
 }
 
 // readPDF reads the text layer of a PDF.
-func readPDF(t *Text, b []byte, o *TextOptions) error {
-	d, err := pdf.Read(b, cmp.Or(o.Pages, maxPages), cmp.Or(o.Time, maxTime))
+func readPDF(ctx context.Context, t *Text, b []byte, o *TextOptions) error {
+	d, err := pdf.Read(ctx, b, cmp.Or(o.Pages, maxPages), cmp.Or(o.Time, maxTime))
 	if err != nil {
 		return err
 	}
