@@ -43,7 +43,7 @@ func TestAround(t *testing.T) {
 	page := "<h2>A</h2><p>One.<p>Two.<p>Three.<h2>B</h2><p>Four."
 	text := extract(t, page, "text/html")
 	at := strings.Index(text.Content, "Two")
-	got := text.Around(ibid.Span{Start: at, End: at+3})
+	got := text.Around(ibid.Span{Start: at, End: at + 3})
 	testenv.Equal(t, "passage", "A One. Two. Three.", got)
 	long := extract(t, "<p>"+strings.Repeat("ä b ", 5000), "text/html")
 	if got := long.Around(ibid.Span{Start: 9000, End: 9004}); len(got) > 3100 || !strings.Contains(got, "ä b ä") {
