@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -119,6 +120,9 @@ func (c *candidate) append(s []byte) {
 	}
 	if len(c.waiting) > 0 {
 		c.retryWaiting()
+	}
+	if c.marks == nil && c.fold.given != nil {
+		c.useGiven()
 	}
 	if c.marks != nil {
 		c.scanMarks(false)
@@ -491,6 +495,9 @@ func (c *candidate) close() {
 		c.scanMarks(true)
 	}
 	c.placeRest()
+	if markdown.CapsReferences(c.text.String()) {
+		c.fold.issue("references-capped", "")
+	}
 }
 
 // endParts ends all parts.

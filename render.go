@@ -49,6 +49,11 @@ type RenderOptions struct {
 	// List appends a list of the cited sources, or a line saying that there are none. StyleFootnotes always has its
 	// definitions.
 	List bool
+	// NoList leaves out a list of sources that the model itself printed at the end of the text. Without it, such a list
+	// stays, and List appends none if it names all cited sources.
+	NoList bool
+	// Numbers is which numbers the sources get.
+	Numbers Numbers
 	// Uncited adds uncited sources to the list, under their own heading. It has no effect without List.
 	Uncited bool
 	// Quotes adds the quotes of citations to the list.
@@ -121,6 +126,7 @@ type rendering struct {
 	markers  []Marker // of all sections, in the order of the text
 	prefix   string
 	labels   string // prefix of footnote labels
+	repeats  *repeats
 }
 
 // section is the text of one message.
@@ -137,6 +143,12 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	if opts != nil {
 		r.RenderOptions = *opts
 	}
+	if r.NoList {
+		if a = a.withoutPrintedList(); a != r.answer {
+			r.Numbers = cmp.Or(r.Numbers, NumbersProvider)
+		}
+		r.answer = a
+	}
 	r.Style = cmp.Or(r.Style, StyleMarkdown)
 	r.prefix = strings.Map(func(c rune) rune {
 		if isASCIIAlnum(c) || c == '-' {
@@ -144,7 +156,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		}
 		return -1
 	}, r.IDPrefix)
-	r.numbers, r.cited = r.Numbering.number(a, r.List && r.Uncited)
+	r.numbers, r.cited = r.Numbering.number(a, r.List && r.Uncited, r.Numbers)
 	start := 0 // a section begins where the message changes
 	for i := 1; i < len(a.Parts); i++ {
 		at := a.Parts[i].Start
@@ -197,7 +209,56 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	if r.Style == StyleFootnotes {
 		r.labels = r.freeLabels()
 	}
+	r.repeats = &repeats{size: len(a.Text) + citationSize*len(a.Citations)}
 	return r
+}
+
+// A marker repeats its source's address and title, which may be as long as the answer. Beyond these bounds, only the
+// first marker of each source has them.
+const (
+	repeatFloor  = 256 << 10 // bytes
+	repeatPer    = 4         // bytes per byte of the answer
+	citationSize = 64        // of a citation, as part of the answer's size
+)
+
+// repeats counts what markers repeat, and keeps it.
+type repeats struct {
+	size    int // of the answer
+	bytes   int
+	sources map[*Source]*sourceText
+}
+
+// sourceText is what the markers of one source repeat.
+type sourceText struct {
+	url     string // safe; empty if there is none
+	title   string // the attribute in HTML, once it was needed
+	written bool
+}
+
+// of returns what the markers of s repeat.
+func (r *repeats) of(s *Source) *sourceText {
+	known := r.sources[s]
+	if known == nil {
+		if r.sources == nil {
+			r.sources = map[*Source]*sourceText{}
+		}
+		known = &sourceText{url: markdown.SafeURL(s.URL)}
+		r.sources[s] = known
+	}
+	return known
+}
+
+// allow reports whether another marker may be written with n bytes of them.
+func (r *repeats) allow(s *sourceText, n int) bool {
+	switch {
+	case !s.written:
+		s.written = true
+	case n > repeatFloor+repeatPer*r.size-r.bytes:
+		return false
+	default:
+		r.bytes += n
+	}
+	return true
 }
 
 // add records that a citation uses the source of item.
@@ -261,7 +322,7 @@ func (r *rendering) markdown() string {
 		}
 		copyTo(len(words))
 	}
-	if r.List || r.Style == StyleFootnotes {
+	if r.List && !r.answer.printsAll(r.numbers, r.cited) || r.Style == StyleFootnotes {
 		if list := r.list(); list != "" {
 			b.WriteString(r.sections[len(r.sections)-1].places.Closer())
 			b.WriteString(text.BlankLine(b.String(), list))
@@ -295,9 +356,13 @@ func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next st
 		var links strings.Builder
 		wasLink := false
 		for i, it := range m.Items {
-			label, url := r.label(it), markdown.SafeURL(it.Source.URL)
+			label, source := r.label(it), r.repeats.of(it.Source)
+			url := source.url
 			if r.ByID {
 				label = escapeLabel(label)
+			}
+			if url != "" && !r.repeats.allow(source, len(url)) {
+				url = ""
 			}
 			if i > 0 && (url != "" || wasLink) {
 				links.WriteByte(' ')
@@ -669,7 +734,9 @@ func (n *Numbering) Number(key string) int { return n.numberAll([]string{key})[k
 //
 // Numbers are stored by Key, but if two sources share a key, the later one gets a key of its own: sources about which
 // nothing is known are still different sources.
-func (n *Numbering) number(a *Answer, all bool) (numbers []int, cited []bool) {
+//
+// With the provider's numbers, those win over what n says, and n gets them for new sources only.
+func (n *Numbering) number(a *Answer, all bool, which Numbers) (numbers []int, cited []bool) {
 	if n == nil {
 		n = &Numbering{}
 	}
@@ -691,8 +758,27 @@ func (n *Numbering) number(a *Answer, all bool) (numbers []int, cited []bool) {
 	if all {
 		use = append(use, keys...)
 	}
-	known := n.numberAll(use)
+	if which == "" {
+		if _, ok := a.PrintedList(); ok {
+			which = NumbersProvider
+		}
+	}
 	numbers = make([]int, len(keys))
+	if which == NumbersProvider {
+		own := Numbering{} // what the model numbers, then the rest after it
+		for i, number := range a.providerNumbers() {
+			if number > 0 && (cited[i] || all) {
+				own[keys[i]] = number
+			}
+		}
+		known := own.numberAll(use)
+		n.numberAll(use)
+		for i, key := range keys {
+			numbers[i] = known[key]
+		}
+		return numbers, cited
+	}
+	known := n.numberAll(use)
 	for i, key := range keys {
 		numbers[i] = known[key]
 	}

@@ -412,7 +412,7 @@ func (p *pin) findQuote() []*pin {
 		p.unavailable(NoText)
 		p.publishQuote(quote)
 	default:
-		m, ok := snapshot.Find(text.Content, &snapshot.Quote{Exact: quote})
+		m, ok := text.Searcher().Find(&snapshot.Quote{Exact: quote})
 		if ok {
 			p.place(m.Start, m.End, p.origin)
 			return nil

@@ -65,7 +65,7 @@ var badges = map[subject][]badgeRow{
 		},
 		{
 			"excerpt-reformatted", badgeFound, "reformatted",
-			"The source has these words in another form: spaces, quotes or hyphens differ.",
+			"The source has these words in another form: spaces, marks or what is between them differ.",
 		},
 		{
 			"excerpt-cut", badgeClose, "cut",
@@ -82,6 +82,10 @@ var badges = map[subject][]badgeRow{
 		{
 			"unreachable access-denied too-large unsupported-media algorithm-unsupported", badgeLost, "not reachable",
 			"The source could not be read.",
+		},
+		{
+			"not-comparable", badgeLost, "not readable",
+			"Another page stood in the place of the source: a log-in, a challenge, an error.",
 		},
 		{
 			"blocked robots-disallowed not-dereferenceable nothing-recorded nothing-quoted", badgeNone, "not checked",

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/call"
@@ -33,7 +32,7 @@ type Config struct {
 	AddressFile string // the file that receives the URL once the server listens; empty for none
 	Data        string // directory of the journal, keys and database; empty means below the user's state directory
 	DB          string // an SQLite file or postgres://…; empty means ibid.db in Data
-	NATS        string // nats://host:4222,…, or [bus.Embedded]
+	NATS        string // nats://host:4222,…; empty: this node is the only one
 	PublicURL   string // where others reach the server; empty if it is not public
 	TLSCert     string // PEM file; empty means plain HTTP
 	TLSKey      string
@@ -61,6 +60,7 @@ type Config struct {
 
 	Chat     []ChatModel // the models of POST /v1/chat; empty means every upstream that can be asked
 	ChatLate time.Duration
+	Memory   int64 // bytes for requests and responses being processed; 0 means half of what there is
 
 	// Secrets must not be on a command line: Resolve reads them from IBID_BOOTSTRAP_TOKEN and IBID_STREAM_KEY.
 	BootstrapToken string
@@ -96,6 +96,7 @@ func (p *Publishing) number() int {
 }
 
 const (
+	minMemory      = 64 << 20
 	defaultRunIdle = 15 * time.Minute
 	databaseFile   = "ibid.db"
 	tokensFile     = "tokens.json" // the guard's copy of the tokens, for when the database is unavailable
@@ -109,7 +110,6 @@ const (
 func Defaults() *Config {
 	return &Config{
 		Listen:      "127.0.0.1:8080",
-		NATS:        bus.Embedded,
 		Drain:       30 * time.Second,
 		Upstreams:   map[string]*Upstream{},
 		Capture:     string(gateway.Strict),
@@ -137,6 +137,9 @@ func (c *Config) AddListenFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.AddressFile, "address-file", c.AddressFile,
 		"write the URL to this `file` once it is listening")
 }
+
+// JournalDir returns the directory of the journal.
+func (c *Config) JournalDir() string { return filepath.Join(c.Data, "journal") }
 
 // AddStoreFlags adds the flags that locate the stored data, for every command that uses the database.
 func (c *Config) AddStoreFlags(flags *pflag.FlagSet) {
@@ -210,6 +213,8 @@ func (c *Config) addSettings(flags *pflag.FlagSet) {
 		"hold back the end of an answer for at most this long")
 	flags.BoolVar(&c.KeepEncoding, "keep-encoding", c.KeepEncoding,
 		"let upstreams compress answers; their end is then not held back")
+	flags.Int64Var(&c.Memory, "memory", c.Memory,
+		"memory in `bytes` for requests and responses being processed (default half of what there is)")
 	flags.DurationVar(&c.Drain, "drain", c.Drain, "how long calls may continue after a signal to stop")
 	flags.StringVar(&c.OTLP, "otlp", c.OTLP, "send traces to this `URL` by OTLP over HTTP")
 	flags.DurationVar(&c.ChatLate, "chat-late", c.ChatLate,
@@ -361,6 +366,9 @@ func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return listenError(c.Listen, err)
 	}
+	if c.NATS == "embedded" {
+		return Usagef("leave --nats out: one process needs no NATS", "there is no NATS server in ibid any more")
+	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return Usagef("", "--tls-cert and --tls-key need each other")
 	}
@@ -379,6 +387,9 @@ func (c *Config) check() error {
 		if s.d < 0 || s.d > 0 && s.d < s.min {
 			return Usagef("", "%s is %s: %v", s.name, s.what, s.d)
 		}
+	}
+	if c.Memory < 0 || c.Memory > 0 && c.Memory < minMemory {
+		return Usagef("", "memory is too small: %d bytes; it needs %d", c.Memory, minMemory)
 	}
 	for _, secret := range []struct {
 		name, value string

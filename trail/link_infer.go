@@ -249,7 +249,6 @@ const (
 
 var particulars = []*regexp.Regexp{
 	figures,
-	regexp.MustCompile(`[\pL\pN,;:] \p{Lu}\pL`),
 	regexp.MustCompile(`(?i)\b(?:the|this|that|these|those|it|its|they|them|their|he|him|his|she|her|there)\b`),
 }
 
@@ -264,10 +263,17 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *comp
 		return score != nil && *score >= leastLikely
 	}
 	least := leastRelevance
+	text := p.text(c)
 	for _, particular := range particulars {
 		if particular.MatchString(claim) {
 			least /= 2
 		}
+	}
+	switch named, shared := sharesName(claim, text); {
+	case shared:
+		least /= 2
+	case named && !figures.MatchString(claim) && !l.sharesWords(claim, text, 2):
+		return false // it is about something that the text does not name
 	}
 	byAnswers := c.Relevance
 	if answers != nil {
@@ -281,6 +287,31 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *comp
 	}
 	return c.Relevance+answerShare*byAnswers >= max(least, leastOfAll) &&
 		(figures.MatchString(claim) || !l.sharesTopicOnly(claim, p.text(c)))
+}
+
+// names matches names within a sentence: words with a capital letter that do not begin it.
+var names = regexp.MustCompile(`[\pL\pN,;:] (\p{Lu}\pL+)`)
+
+// sharesName reports whether a claim has names, and whether a text has one of them.
+func sharesName(claim, text string) (named, shared bool) {
+	for _, m := range names.FindAllStringSubmatch(claim, -1) {
+		named = true
+		if strings.Contains(text, m[1]) {
+			return true, true
+		}
+	}
+	return named, false
+}
+
+// sharesWords reports whether a claim shares at least n words with a text that the question does not have.
+func (l *linker) sharesWords(claim, text string, n int) bool {
+	asked, there := wordBeginnings(l.t.Question), wordBeginnings(text)
+	for word := range wordBeginnings(claim) {
+		if there[word] && !asked[word] {
+			n--
+		}
+	}
+	return n <= 0
 }
 
 // sharesTopicOnly reports whether a claim shares only one word with a text, and that is in the run's question, as in

@@ -55,6 +55,7 @@ const (
 	AccessDenied         Status = "access-denied"
 	TooLarge             Status = "too-large"
 	UnsupportedMedia     Status = "unsupported-media"
+	NotComparable        Status = "not-comparable"        // not the source: see SourceResult.Reason
 	AlgorithmUnsupported Status = "algorithm-unsupported" // a hash other than sha256
 	VerifiedFromArchive  Status = "verified-from-archive" // the source could not be read, but its archived copy passed
 	Verified             Status = "verified"
@@ -64,7 +65,7 @@ const (
 	ExcerptMismatch      Status = "excerpt-mismatch" // the source is unchanged and lacks it: the agent misquoted
 	DriftedTextIntact    Status = "source-drifted-text-intact"
 	DriftedExcerptIntact Status = "source-drifted-excerpt-intact"
-	ExcerptReformatted   Status = "excerpt-reformatted" // found by its letters, digits and symbols
+	ExcerptReformatted   Status = "excerpt-reformatted" // found in another form: see SourceResult.Match
 	ExcerptCut           Status = "excerpt-cut"         // it is there, but begins or ends inside a number or word
 	ExcerptAltered       Status = "excerpt-altered"
 	ExcerptMissing       Status = "excerpt-missing"
@@ -147,6 +148,7 @@ var statusesByCount = map[Counts][]Status{
 		HeaderMissing, ResponseUnreadable, ManifestBlocked, ManifestUnreachable, ManifestPending, KeyUnavailable,
 		LogUnavailable, UpstreamUnverifiable, NothingQuoted, Blocked, RobotsDisallowed, NotDereferenceable, Unreachable,
 		Gone, AccessDenied, TooLarge, UnsupportedMedia, AlgorithmUnsupported, HashMismatch, NothingRecorded,
+		NotComparable,
 	},
 }
 
@@ -180,6 +182,8 @@ func (s Status) Warning() string {
 		return "changed since it was cited, and no words were recorded that could be compared"
 	case Unreachable, Gone, AccessDenied:
 		return "not reachable when it was to be read again"
+	case NotComparable:
+		return "not readable when it was to be read again: another page stood in its place"
 	}
 	return ""
 }

@@ -10,8 +10,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/sqlite"
 )
 
 // Errors that callers distinguish.
@@ -44,6 +47,9 @@ const (
 	gatherWait = 300 * time.Microsecond // how long a commit smaller than the last one waits for more records
 	retryWait  = 500 * time.Millisecond // delay after a failed commit
 	idleWait   = 100 * time.Millisecond // delay from the last commit to deleting what was released
+
+	// maxRecent is how many bytes of durable records are kept in memory for readers that keep up.
+	maxRecent = 4 << 20
 )
 
 // Position is the position of a record in a journal: the first has 1, the next 2. It survives restarts, but the
@@ -54,6 +60,9 @@ type Position uint64
 type Options struct {
 	MaxBytes int64        // of all records that are not deleted; 0 means 8 GiB
 	Logger   *slog.Logger // logs damage, a full journal and failing disks, once each; nil disables logging
+	// Wait is how long Open waits for a process that has the directory open: the system may take seconds to end one
+	// that was killed.
+	Wait time.Duration
 
 	commit func() error // set by tests: called before each commit, which fails if it does
 }
@@ -81,6 +90,7 @@ type Journal struct {
 	changed   chan struct{} // closed and replaced when something below changes that Sync and Readers wait for
 	queue     []entry       // appended but not yet durable
 	queued    int           // bytes of queue
+	recent    []entry       // the last durable records, without gaps, for readers: see maxRecent
 	lastGroup int           // records in the last group
 	bytes     int64         // Stats.Bytes
 	last      Position      // the last position assigned
@@ -112,7 +122,7 @@ func (e *entry) sum() int64 {
 }
 
 // Open opens the journal in dir, which it creates if necessary, with mode 0700 and its files with 0600. It fails with
-// ErrLocked if the directory is open elsewhere, and with ErrVersion if it has a journal of an incompatible version.
+// ErrLocked if the directory is still open elsewhere after Options.Wait, and with ErrVersion if it has a journal of an incompatible version.
 func Open(dir string, o *Options) (*Journal, error) {
 	j, err := open(dir, o)
 	if err != nil {
@@ -133,14 +143,21 @@ func open(dir string, o *Options) (*Journal, error) {
 		return nil, fmt.Errorf("%w: an earlier version left %s there; start with an empty directory, "+
 			"or let the ibid that wrote it store what is in it first", ErrVersion, filepath.Base(old[0]))
 	}
-	lock, err := lockDir(dir)
+	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	lock, err := sqlite.Lock(context.Background(), filepath.Join(dir, "lock"), o.Wait, func() {
+		log.Warn("the journal is in use by another process, which may be ending: waiting for it",
+			slog.String("directory", dir), slog.Duration("at_most", o.Wait))
+	})
+	if errors.Is(err, sqlite.ErrLocked) {
+		return nil, ErrLocked
+	}
 	if err != nil {
 		return nil, err
 	}
 	j := &Journal{
 		dir:     dir,
 		options: *o,
-		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		log:     log,
 		lock:    lock,
 		wake:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
@@ -161,7 +178,7 @@ func (j *Journal) load() (err error) {
 			_ = j.db.close()
 		}
 	}
-	if isDamage(err) {
+	if sqlite.IsDamage(err) {
 		err = j.replaceFile(err)
 	}
 	j.last, j.deleted = j.durable, j.released
@@ -270,9 +287,40 @@ func (j *Journal) Release(p Position) error {
 	}
 	if p > j.released {
 		j.released = p
+		j.forget()
 		j.wakeWriter()
 	}
 	return nil
+}
+
+// remember keeps durable records for readers. j.mu must be held.
+func (j *Journal) remember(group []entry) {
+	if j.readers == 0 {
+		j.recent = nil
+		return
+	}
+	j.recent = append(j.recent, group...)
+	j.forget()
+}
+
+// forget drops the oldest recent records that are released, or too much. j.mu must be held.
+func (j *Journal) forget() {
+	bytes := 0
+	first := len(j.recent)
+	for first > 0 && j.recent[first-1].at > j.released && bytes+len(j.recent[first-1].record) <= maxRecent {
+		first--
+		bytes += len(j.recent[first].record)
+	}
+	clear(j.recent[:first])
+	j.recent = slices.Delete(j.recent, 0, first)
+}
+
+// recentAfter returns the recent records after a position, or nil if they do not begin there. j.mu must be held.
+func (j *Journal) recentAfter(p Position) []entry {
+	if len(j.recent) == 0 || p+1 < j.recent[0].at || p >= j.recent[len(j.recent)-1].at {
+		return nil
+	}
+	return slices.Clone(j.recent[p+1-j.recent[0].at:])
 }
 
 // Stats returns the current state of the journal.
@@ -357,7 +405,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// Next returns the next record, which belongs to the caller, and its position. It waits until there is one. An
+// Next returns the next record, which must not be changed, and its position. It waits until there is one. An
 // available record is returned even if ctx has ended, so an error of ctx means that there was none. After
 // [Journal.Close], Next returns io.EOF once all is read; after Close, ErrClosed. Damaged records are skipped, counted
 // and logged. Any other error is ctx's or a read error; calling Next again retries.
@@ -373,7 +421,11 @@ func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 		r.j.mu.Lock()
 		db, durable, ended, changed := r.j.db, r.j.durable, r.j.ended, r.j.changed
 		r.last = max(r.last, r.j.released)
+		r.page = r.j.recentAfter(r.last)
 		r.j.mu.Unlock()
+		if len(r.page) > 0 {
+			continue
+		}
 		if r.last < durable {
 			to, page, err := db.page(r.last, durable) //nolint:contextcheck // a read of a few rows
 			if err == nil {
@@ -408,7 +460,7 @@ func (j *Journal) reportDamage(db *database, err error) (again bool) {
 		j.notify()
 		return true
 	}
-	if !isDamage(err) {
+	if !sqlite.IsDamage(err) {
 		return false
 	}
 	j.damage = true

@@ -3,6 +3,8 @@ package journal
 import (
 	"log/slog"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/sqlite"
 )
 
 // run writes what is appended, until Close. Only run changes the file.
@@ -79,7 +81,7 @@ func (j *Journal) writeQueue() time.Duration {
 		j.urgent = false
 		j.mu.Unlock()
 		err := j.db.write(group, j.options.commit)
-		if isDamage(err) {
+		if sqlite.IsDamage(err) {
 			if err = j.replaceFile(err); err == nil {
 				err = j.db.write(group, j.options.commit)
 			}
@@ -88,6 +90,7 @@ func (j *Journal) writeQueue() time.Duration {
 		j.noteError(err)
 		if err == nil {
 			j.durable, written = group[len(group)-1].at, Position(len(group))
+			j.remember(group)
 			j.queue = append([]entry(nil), j.queue[len(group):]...)
 			for i := range group {
 				j.queued -= len(group[i].record)
