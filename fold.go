@@ -445,6 +445,7 @@ func (f *fold) next() {
 	f.complete = false
 	for _, c := range f.candidates {
 		c.flush()
+		c.resolveLeaks()
 		if c.marks != nil {
 			c.scanMarks(true)
 		}

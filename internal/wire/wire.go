@@ -62,8 +62,11 @@ var formats = [...]format{
 	{"openrouter-chat", "openrouter", looksFlavour(openRouterChat), newChat},
 	{"xai-chat", "xai", looksFlavour(xaiChat), newChat},
 	{"mistral-chat", "mistral", looksFlavour(mistralChat), newChat},
-	{"openai-chat", "openai", looksChat, newChat},
+	{"openai-chat", unknownProvider, looksChat, newChat},
 }
+
+// unknownProvider is the provider of an answer in a format that many servers have. A name is never guessed.
+const unknownProvider = "unknown"
 
 // Formats returns the names of all formats except generic, which needs no parser.
 func Formats() []string {
