@@ -25,7 +25,7 @@ func (c *candidate) unitOfClaims(declared wire.Unit) wire.Unit {
 		fit := 0
 		for i := range c.cites {
 			cite := &c.cites[i]
-			if cite.withdrawn || cite.URL == "" || cite.Quote != "" || cite.Unit != declared || cite.Start == cite.End {
+			if cite.settled || cite.URL == "" || cite.Quote != "" || cite.Unit != declared || cite.Start == cite.End {
 				continue
 			}
 			if s, ok := c.span(cite, unit, cite.shift); ok && !c.matches(cite, s) {

@@ -40,9 +40,8 @@ const (
 var leaks = [...]leak{
 	{fileLeak, "<|file-", wordBytes, "|>"},                      // the id of a file that was searched
 	{openLeak, `<cite index="`, numberBytes + "-:, ", `">`},     // Claude
+	{openLeak, `<cite index=\"`, numberBytes + "-:, ", `\">`},   // the same in JSON
 	{closeLeak, `</cite>`, "", ""},                              //
-	{otherLeak, "<co: ", numberBytes + ", ", ">"},               // Cohere
-	{otherLeak, "</co: ", numberBytes + ", ", ">"},              //
 	{otherLeak, "<grok:render", "", "</grok:render>"},           // Grok
 	{otherLeak, "{render_inline_citation", "", "}"},             //
 	{otherLeak, "[cite_start]", "", ""},                         // Gemini
@@ -266,7 +265,7 @@ func (c *candidate) cutLeak(l *leak, s []byte) {
 	case fileLeak:
 		c.addLeaked(leakedCite{part.key, at, at, names, l.kind})
 	case openLeak:
-		names = names[len(l.prefix)-1 : len(names)-1]
+		names = strings.Trim(names[len(l.prefix)-1:], `\"`)
 		if len(k.open) < c.fold.limits.Items && c.fold.keep(entrySize+len(s)) {
 			k.open = append(k.open, leakedCite{part.key, at + len(s), 0, names, l.kind})
 		}
@@ -473,10 +472,11 @@ func (c *candidate) inCode() bool {
 type codeState struct {
 	at    int
 	fence string // what began the fenced block, or empty
+	json  bool   // the fenced block is all of the answer so far, and JSON: a structured output, which shows no tags
 	run   int    // length of the run of backticks that began a code span, or 0
 }
 
-func (k *codeState) in() bool { return k.fence != "" || k.run > 0 }
+func (k *codeState) in() bool { return k.fence != "" && !k.json || k.run > 0 }
 
 func (k *codeState) advance(text string) {
 	for k.at < len(text) {
@@ -503,6 +503,8 @@ func (k *codeState) advance(text string) {
 		switch {
 		case fenced && k.fence == "" && k.run == 0:
 			k.fence = rest[:run]
+			info, _, _ := strings.Cut(rest[run:], "\n")
+			k.json = strings.TrimSpace(text[:k.at]) == "" && strings.EqualFold(strings.TrimSpace(info), "json")
 		case fenced && k.fence != "" && rest[0] == k.fence[0] && run >= len(k.fence):
 			k.fence = ""
 		case k.fence != "" || rest[0] == '~':

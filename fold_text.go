@@ -26,7 +26,8 @@ type candidate struct {
 	held []byte // text from the start of a private marker, until it is complete or too long
 	cuts []cut  // removed private markers, leaked markup and thoughts
 
-	leaking leaking
+	leaking     leaking
+	sourceLinks *links // nil unless links to sources are citations
 
 	cites    []foldCite
 	citeKeys map[string]int      // indexes in cites by the provider's key
@@ -134,6 +135,9 @@ func (c *candidate) append(s []byte) {
 	}
 	if c.marks != nil {
 		c.scanMarks(false)
+	}
+	if c.sourceLinks != nil {
+		c.scanLinks(false)
 	}
 }
 
@@ -390,7 +394,7 @@ func (c *candidate) flush() {
 		c.held, c.tail = c.held[:0], c.tail[:0]
 		return
 	}
-	if c.fold.broken && (private || len(c.held) == 0) {
+	if c.fold.broken {
 		c.held, c.tail = c.held[:0], c.tail[:0]
 		return
 	}
@@ -534,6 +538,9 @@ func (c *candidate) unsettle() {
 	if c.marks != nil {
 		c.marks.restart()
 	}
+	if c.sourceLinks != nil {
+		c.sourceLinks.restart()
+	}
 }
 
 func (c *candidate) close() {
@@ -550,6 +557,9 @@ func (c *candidate) close() {
 	}
 	if c.marks != nil {
 		c.scanMarks(true)
+	}
+	if c.sourceLinks != nil {
+		c.scanLinks(true)
 	}
 	c.placeRest()
 }

@@ -55,6 +55,7 @@ type choice struct {
 	refused  bool
 	calls    []string // the ids of its tool calls, by index
 	length   int      // bytes of its text so far
+	linked   bool     // links to sources are its citations
 }
 
 func newChat(c *Config) Parser {
@@ -499,7 +500,9 @@ func (p *chat) annotations(index int, list scan.Value) {
 		case n.url != "" && p.grounded[n.url]:
 			// a lossy copy of Gemini's grounding, which was read
 		case p.cites(&n, n.key(index), Part{Candidate: index}):
-			p.remember(index, &n)
+			if p.remember(index, &n); unplaced(&n) {
+				p.linked(index)
+			}
 			if marks {
 				urls = append(urls, n.url)
 			}

@@ -104,6 +104,9 @@ func (p *chat) sourceList(name string, list scan.Value) {
 		p.source(s)
 	}
 	p.setNumbers(name, refs)
+	if p.flavour == exaChat || name == "citations" {
+		p.linked(0)
+	}
 }
 
 // numberAs sets what the number n stands for.
@@ -134,6 +137,21 @@ func (p *chat) setNumbers(list string, refs []Ref) {
 	for _, index := range slices.Sorted(maps.Keys(p.choices)) {
 		p.candidate(index)
 	}
+}
+
+// linked makes links to sources citations: of a list that the provider sends without places, and whose model was told
+// to cite by links.
+func (p *chat) linked(index int) {
+	if c := p.choiceOf(index); !c.linked {
+		c.linked = true
+		p.emit(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Links: true}})
+	}
+}
+
+// unplaced reports whether an annotation of an address has no place.
+func unplaced(n *note) bool {
+	end, ok := n.end.Int()
+	return n.url != "" && (!ok || end == 0)
 }
 
 // listed reads an element of a list of sources, an object or an address, and the number that the list gives it, or 0.
@@ -193,6 +211,9 @@ func isWebUI(v scan.Value) bool {
 // webUISource reads an element of Open WebUI's list. [n] counts the distinct sources of all passages: a file of a
 // collection, or a page of a search, is a source of its own.
 func (p *chat) webUISource(v scan.Value) {
+	if v.Cut() {
+		return
+	}
 	group := v.Get("source")
 	metadata := scan.Elements(v.Get("metadata"))
 	passages := scan.Elements(v.Get("document"))

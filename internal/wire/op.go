@@ -200,6 +200,8 @@ const (
 // Markers describes how a provider marks citations in the visible text.
 type Markers struct {
 	Style MarkerStyle
+	// Links means that links in the text whose address is that of a source are its citations: nothing else places them.
+	Links bool
 	Refs  []Ref // what each number points to, from number 1; one without a Source points to nothing
 }
 

@@ -51,6 +51,9 @@ func (p *chat) evidence(d *chatDoc) {
 		}
 	}
 	p.setNumbers("citations", p.numbers)
+	if p.flavour != perplexityChat {
+		p.linked(0)
+	}
 }
 
 // numbered reports whether a list may have an element n, from 0, that marks in the text can name.

@@ -46,6 +46,11 @@ type format struct {
 // formats is the table of all formats. The order matters only if a document could have several: the narrower format
 // comes first.
 var formats = [...]format{
+	{"google-adk", "gemini", looksADK, newADK},
+	{"gemini-live", "gemini", looksLive, newLive},
+	{"snowflake-agents", "snowflake", looksCortex, newCortex},
+	{"oci-chat", "oci", looksOCI, newOCI},
+	{"dify-chat", "dify", looksDify, newDify},
 	{"gemini-generate", "gemini", looksGenerate, newGenerate},
 	{"gemini-interactions", "gemini", looksInteractions, newInteractions},
 	{"openai-responses", "openai", looksResponses, newResponses},
