@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -562,6 +563,9 @@ func (c *candidate) close() {
 		c.scanLinks(true)
 	}
 	c.placeRest()
+	if markdown.CapsReferences(c.text.String()) {
+		c.fold.issue("references-capped", "")
+	}
 }
 
 // endParts ends all parts.

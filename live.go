@@ -60,6 +60,7 @@ type Live struct {
 	owners  map[string]string  // by key, the id of the source that is numbered under it
 	numbers map[string]int     // by id, of sources already shown
 	own     Numbering          // used if Numbering is nil
+	repeats repeats
 	ended   bool
 }
 
@@ -289,7 +290,10 @@ func (l *Live) marker(sources []*Source, st *stop, p places, next string) {
 		m.add(MarkerItem{Number: l.number(s), Source: s}, 0)
 	}
 	slices.SortStableFunc(m.Items, func(a, b MarkerItem) int { return a.Number - b.Number })
-	r := rendering{RenderOptions: l.options(), answer: &Answer{}, sections: []section{{places: p}}}
+	l.repeats.size = l.text.from + len(l.text.buf) + citationSize*len(l.places.all)
+	r := rendering{
+		RenderOptions: l.options(), answer: &Answer{}, sections: []section{{places: p}}, repeats: &l.repeats,
+	}
 	var b strings.Builder
 	before := l.out.tail
 	b.WriteString(before)

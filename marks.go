@@ -1,36 +1,53 @@
 package ibid
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// marks finds the marks of a provider that cites in the text itself: [1], [1][3], [1, 2], [doc1]. It ignores lookalikes
-// in code, math, an address or a link. It reads the text once, as it grows, and stops before anything that the next
-// bytes may still change.
+// marks finds the marks by which a model cites in the text itself: [1], [1, 2], [doc-a], 【1†source】, [^1], (Source 2),
+// ¹ and their like (see [markList] for what is inside). A mark is only what the list has. It ignores lookalikes in code,
+// math, an address or a link, and those that words before or after give away: argv[1], the interval [1, 5]. It reads
+// the text once, as it grows, and stops before anything that the next bytes may still change.
 type marks struct {
-	wire.Markers
+	*markList
 	from  int    // where the text to search begins
-	past  []Span // marks whose number exceeds the list
+	past  []Span // marks that refer to nothing in the list
 	lexer markdown.Lexer
+
+	end    int // of the last mark, also of one in past
+	spaced int // how many marks have a space before them
+	glued  int // how many have not
+	lines  listReader
 }
 
 // restart reads the text from the beginning again.
-func (m *marks) restart() { m.lexer, m.past = markdown.Lexer{At: m.from}, nil }
+func (m *marks) restart() {
+	*m = marks{markList: m.markList, from: m.from, end: -1}
+	m.lexer = markdown.Lexer{At: m.from, Wide: m.Style != wire.DocNumber, Links: m.Names}
+	m.lines.at = m.from
+}
 
 // textMark is one mark in the text.
 type textMark struct {
-	span    Span
-	numbers []int // from 1
+	span Span
+	refs []int // indexes in the list
+	lost bool  // some of it refers to nothing
 }
 
-// setMarks sets the list of refs that the marks number.
+// prompt reports whether the list is that of a prompt, and not the provider's.
+func (m *marks) prompt() bool { return m.Names }
+
+// setMarks sets the list that the marks refer to.
 func (c *candidate) setMarks(w *wire.Markers) {
-	if c.marks != nil && c.marks.Style == w.Style && slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
+	if c.marks != nil && !c.marks.prompt() && c.marks.Style == w.Style && slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
 		return
 	}
 	const limit = 64 // changes of the list, each of which means reading the text again
@@ -38,7 +55,12 @@ func (c *candidate) setMarks(w *wire.Markers) {
 		c.fold.limit("marker lists")
 		return
 	}
-	c.marks = &marks{Markers: wire.Markers{Style: w.Style, Refs: slices.Clone(w.Refs)}, from: c.marked}
+	c.useMarks(newMarkList(w, c.fold.sources.calls(w)))
+}
+
+// useMarks reads the text again with another list.
+func (c *candidate) useMarks(l *markList) {
+	c.marks = &marks{markList: l, from: c.marked}
 	c.marks.restart()
 	c.scanMarks(c.closed)
 }
@@ -51,6 +73,9 @@ func (c *candidate) scanMarks(last bool) {
 		if !ok {
 			break
 		}
+		if found.lost && len(c.marks.past) < c.fold.limits.Issues {
+			c.marks.past = append(c.marks.past, found.span)
+		}
 		cite := wire.Cite{
 			Key:    markKey(found.span.Start),
 			Part:   wire.Part{Candidate: c.index},
@@ -62,15 +87,9 @@ func (c *candidate) scanMarks(last bool) {
 			Origin: wire.OriginMarker,
 			Quote:  text[found.span.Start:found.span.End],
 		}
-		for _, n := range found.numbers {
-			if n > len(c.marks.Refs) || c.marks.Refs[n-1].Source == "" {
-				if len(c.marks.past) < c.fold.limits.Issues {
-					c.marks.past = append(c.marks.past, found.span)
-				}
-				continue
-			}
+		for _, i := range found.refs {
 			if len(cite.Refs) < c.fold.limits.Items {
-				cite.Refs = append(cite.Refs, c.marks.Refs[n-1])
+				cite.Refs = append(cite.Refs, c.marks.Refs[i])
 			}
 		}
 		if len(cite.Refs) > 0 {
@@ -94,20 +113,256 @@ func (m *marks) next(text string, last bool) (textMark, bool) {
 		if !ok {
 			return textMark{}, false
 		}
-		numbers := m.numbers(text[t.Start+1 : t.End-1])
-		if numbers == nil {
-			continue
-		}
-		if t.End == len(text) && !last {
+		found, state := m.at(text, Span(t), last)
+		switch state {
+		case openLink:
 			m.lexer.At = t.Start // it is read again
 			return textMark{}, false
-		}
-		m.lexer.At = t.End
-		definition := t.End < len(text) && text[t.End] == ':' && beginsLine(text, t.Start) // of a link or footnote
-		if !definition && (t.Start == 0 || text[t.Start-1] != '[' && !beginsImage(text, t.Start)) {
-			return textMark{Span(t), numbers}, true
+		case wholeLink:
+			m.end = found.span.End
+			m.lexer.At = m.end
+			switch start := found.span.Start; {
+			case len(found.refs) == 0:
+			case start > 0 && !markdown.IsSpace(text[start-1]):
+				m.glued++
+			default:
+				m.spaced++
+			}
+			return found, true
+		case notLink:
 		}
 	}
+}
+
+// maxMarkContext is how many bytes before a mark are read, and how many after it at most.
+const maxMarkContext = 256
+
+// at reads what the lexer found at t: a mark, none, or one that needs more text.
+func (m *marks) at(text string, t Span, last bool) (found textMark, state linkState) {
+	open := text[t.Start]
+	if open == '[' && text[t.End-1] == ')' {
+		return m.link(text, t)
+	}
+	inside := superscript(text[t.Start:t.End])
+	raised := inside != ""
+	if !raised {
+		_, begin := utf8.DecodeRuneInString(text[t.Start:])
+		_, end := utf8.DecodeLastRuneInString(text[:t.End])
+		inside = text[t.Start+begin : t.End-end]
+	}
+	sense, ok := m.read(inside)
+	if !ok || !m.Names && (raised || open == '(' || inside[0] == '^' && inside[len(inside)-1] != '^') {
+		return found, notLink
+	}
+	if t.End == len(text) && !last {
+		return found, openLink
+	}
+	for _, pair := range [...][2]string{{"[", "]"}, {"^", "^"}} { // [[1]] and ^[1]^
+		if open == '[' && strings.HasSuffix(text[:t.Start], pair[0]) {
+			if strings.HasPrefix(text[t.End:], pair[1]) {
+				t.Start, t.End = t.Start-1, t.End+1
+			} else if pair[0] == "[" {
+				return found, notLink
+			}
+			if t.End == len(text) && !last {
+				return found, openLink
+			}
+			break
+		}
+	}
+	found = textMark{span: t, refs: sense.refs, lost: sense.lost}
+	before := text[max(0, t.Start-maxMarkContext):t.Start]
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	after := text[t.End:min(len(text), t.End+maxMarkContext)]
+	line, _, whole := strings.Cut(after, "\n")
+	whole = whole || last || len(after) == maxMarkContext
+	begins := beginsLine(text, t.Start)
+	switch {
+	case begins && strings.HasPrefix(after, ":"), beginsImage(text, t.Start): // a definition of a link or footnote
+		return found, notLink
+	case m.lines.entry(text, t.Start):
+		return found, notLink
+	case begins && m.calls != nil && len(sense.refs) > 0:
+		if !whole {
+			return found, openLink
+		}
+		if m.entitles(sense.refs, line) {
+			return found, notLink
+		}
+	}
+	switch {
+	case open == '(':
+		if !whole && len(after) < longestConjunction {
+			return found, openLink
+		}
+		if !sense.noun && !(m.Round && !begins && closesWords(after) && !isCounted(before)) &&
+			(sense.numbers > 0 || !strings.ContainsAny(inside, "._")) {
+			return found, notLink
+		}
+	case raised:
+		if isExponent(before, after) {
+			return found, notLink
+		}
+	case sense.numbers > 1 && !sense.noun && isInterval(before),
+		open == '[' && m.isSubscript(text, t, before, after):
+		return found, notLink
+	}
+	return found, wholeLink
+}
+
+// link reads a link. It is a mark if its address is that of a source, or if it has no address and its words are a mark:
+// [1](@ref). If its words belong to the sentence, they stay, and the citation is the point behind them.
+func (m *marks) link(text string, t Span) (found textMark, state linkState) {
+	words, _ := markdown.Brackets(text[t.Start:t.End], true)
+	inside, destination := text[t.Start+1:t.Start+words-1], text[t.Start+words+1:t.End-1]
+	if fields := strings.Fields(destination); len(fields) > 0 {
+		destination = strings.Trim(fields[0], "<>")
+	}
+	if beginsImage(text, t.Start) || m.lines.entry(text, t.Start) {
+		return found, notLink
+	}
+	sense, isMark := m.read(strings.Trim(inside, "[]"))
+	if i := m.urls[string(appendNormalURL(nil, destination))]; i > 0 {
+		found = textMark{span: t, refs: []int{i - 1}}
+		c := &m.calls[i-1]
+		name := foldName(inside)
+		round := strings.HasSuffix(text[:t.Start], "(") && strings.HasPrefix(text[t.End:], ")")
+		if round {
+			found.span = Span{t.Start - 1, t.End + 1}
+		}
+		if !isMark && !round && !linkWords[name] && name != foldName(c.title) && name != foldName(c.filename) &&
+			!strings.Contains(name, "://") && !strings.Contains(c.url, "//"+name) &&
+			!strings.Contains(c.url, "//www."+name) {
+			found.span.Start = t.End
+		}
+		return found, wholeLink
+	}
+	if !isMark || strings.Contains(destination, "://") || strings.ContainsAny(destination, "./") {
+		return found, notLink
+	}
+	return textMark{span: t, refs: sense.refs, lost: sense.lost}, wholeLink
+}
+
+// linkWords are words of links that say nothing but that there is one.
+var linkWords = map[string]bool{
+	"source": true, "link": true, "ref": true, "reference": true, "quelle": true, "fuente": true, "fonte": true,
+	"来源": true, "出典": true,
+}
+
+// superscript returns superscript digits as plain ones, or "" for anything else.
+func superscript(s string) string {
+	var digits []byte
+	for _, r := range s {
+		n := markdown.SuperscriptDigit(r)
+		if n < 0 {
+			return ""
+		}
+		digits = append(digits, byte('0'+n))
+	}
+	return string(digits)
+}
+
+// isExponent reports whether superscript digits between before and after are an exponent, as in km², x² or 10³.
+func isExponent(before, after string) bool {
+	letters := len(before) - len(strings.TrimRightFunc(before, unicode.IsLetter))
+	word := before[len(before)-letters:]
+	prev, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(after)
+	switch {
+	case before == "", unicode.IsDigit(prev), unicode.IsLetter(next), strings.ContainsRune("⁺⁻⁼⁽", next):
+		return true
+	case letters > 0:
+		return utf8.RuneCountInString(word) == 1 || units[strings.ToLower(word)]
+	}
+	return prev == ')' && strings.ContainsAny(next1(after), "+-*/=^")
+}
+
+// next1 returns the first byte after white space, as a string.
+func next1(s string) string {
+	s = strings.TrimLeft(s, " ")
+	return s[:min(1, len(s))]
+}
+
+// units are the units that are squared or cubed.
+var units = map[string]bool{
+	"mm": true, "cm": true, "dm": true, "km": true, "nm": true, "µm": true, "ft": true, "in": true, "yd": true,
+	"mi": true, "mc": true, "sec": true, "inch": true, "feet": true, "yards": true, "miles": true, "kpc": true,
+}
+
+// longestConjunction is the length of text after parentheses that is needed to see whether a conjunction follows.
+const longestConjunction = 10
+
+// conjunction matches what may follow the mark of a clause within a sentence.
+var conjunction = regexp.MustCompile(`^ (?:and|but|or|while|whereas|which|so|und|aber|oder|wobei|sowie|et|mais|ou|y|pero|e|ma|en) `)
+
+// closesWords reports whether a mark in parentheses before s closes a clause, as a number in a list (1) like this one
+// does not.
+func closesWords(s string) bool {
+	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(s, " "))
+	return s == "" || strings.ContainsRune(".,;:!?)]}…。，；：！？）\r\n|([", r) || strings.TrimLeft(s, " ") == "" ||
+		conjunction.MatchString(s)
+}
+
+// counts matches a word whose number follows in parentheses: equation (1), step (2).
+var counts = regexp.MustCompile(`(?i)(?:equations?|eqs?\.|sections?|sec\.|steps?|figures?|figs?\.|tables?|chapters?|options?|` +
+	`cases?|formulas?|points?|articles?|paragraphs?|gleichung|abschnitt|schritt|tabelle|abbildung|punkt|absatz|art\.|abs\.)` +
+	`(?: \(\d+\),?(?: and| und)?)? ?$`)
+
+// isCounted reports whether a number in parentheses after s counts something other than sources, or items of a list in
+// the sentence.
+func isCounted(s string) bool {
+	trimmed := strings.TrimRight(s, " ")
+	return counts.MatchString(s) || trimmed == "" || strings.HasSuffix(trimmed, ":")
+}
+
+// intervals matches words before an interval, a vector or another mathematical list.
+var intervals = regexp.MustCompile(`(?i)(?:\b(?:intervals?|range|ranges|between|within|vectors?|matrix|arrays?|tuples?|` +
+	`coordinates?|domain|bounds?|segment|ci|intervall\w*|bereich|vektor\w*|wertebereich|zwischen|intervalle|plage|vecteur|` +
+	`intervalo|rango|vector)\b|区间|范围|向量|数组)[^.!?;,]{0,16}$|[=∈×<>]\s*$`)
+
+// isInterval reports whether several numbers in brackets after s are an interval or the like.
+func isInterval(s string) bool { return intervals.MatchString(s[max(0, len(s)-48):]) }
+
+// identifier matches the name of a variable at the end of s: with an underscore, a single small letter, a command of
+// LaTeX, or one that programs commonly use.
+var identifier = regexp.MustCompile(`(?:^|[^\pL\pN ]|[^\pN] )(?:[A-Za-z0-9]*_[A-Za-z0-9_]*|\$[A-Za-z_]\w*|[a-z]|\\[A-Za-z]+|` +
+	`argv?s?|arr|vec|buf|ptr|idx|str|obj|dict|params|sys|tmp|foo|bar|env|cmd|kwargs|[a-z]{3,}[A-Z][a-z]\w*)$`)
+
+// isSubscript reports whether brackets belong to what precedes them: the index of an array, the label of a link, the
+// argument of a command.
+func (m *marks) isSubscript(text string, t Span, before, after string) bool {
+	if strings.HasPrefix(after, "{") {
+		return true
+	}
+	prev, _ := utf8.DecodeLastRuneInString(before)
+	switch {
+	case prev == ']' && m.end != t.Start:
+		return true
+	case !unicode.IsLetter(prev) && !unicode.IsDigit(prev) && prev != '_':
+		return false
+	}
+	next, _ := utf8.DecodeRuneInString(after)
+	word := before[max(0, len(before)-40):]
+	if identifier.MatchString(word) {
+		return true
+	}
+	ascii := prev < utf8.RuneSelf && !unicode.IsDigit(prev)
+	return m.Names && ascii && m.spaced > 0 && m.glued == 0 && (next == ' ' || next == ')') // another style
+}
+
+// entitles reports whether the rest of a line after a mark names the source that the mark refers to: then it is an
+// entry of a list that the model wrote.
+func (m *marks) entitles(refs []int, rest string) bool {
+	rest = foldName(strings.TrimLeft(rest, " \t:.)–—-*_\"“"))
+	for _, i := range refs {
+		c := &m.calls[i]
+		for _, name := range []string{c.title, c.filename, c.url} {
+			if name = foldName(name); name != "" && strings.HasPrefix(rest, name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // beginsImage reports whether an image may begin before the bracket at an offset: ![1] does, "Wow![1]" does not.
@@ -121,39 +376,4 @@ func beginsLine(text string, at int) bool {
 	before := text[max(0, at-limit):at]
 	newline := strings.LastIndexByte(before, '\n')
 	return (newline >= 0 || at <= limit) && strings.Trim(before[newline+1:], " \t\r>-*+") == ""
-}
-
-// numbers parses the inside of a mark, such as "1", "1, 3", "2-4" or "doc1". It returns nil if s is not a mark.
-func (m *marks) numbers(s string) []int {
-	var out []int
-	for item := range strings.SplitSeq(s, ",") {
-		item = strings.TrimSpace(item)
-		if m.Style == wire.DocNumber {
-			var ok bool
-			if item, ok = strings.CutPrefix(item, "doc"); !ok {
-				return nil
-			}
-		}
-		from, to, ranged := strings.Cut(strings.ReplaceAll(item, "–", "-"), "-")
-		if !ranged {
-			to = from
-		}
-		first, last := number(from), number(to)
-		if first <= 0 || last < first || last-first > 100 || ranged && last > len(m.Refs) {
-			return nil
-		}
-		for n := first; n <= last; n++ {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// number parses one to four digits. It returns 0 for anything else.
-func number(s string) int {
-	if len(s) == 0 || len(s) > 4 || strings.Trim(s, "0123456789") != "" {
-		return 0
-	}
-	n, _ := strconv.Atoi(s)
-	return n
 }

@@ -12,7 +12,8 @@ import (
 
 // readMarks returns the marks of a text that arrives in pieces of piece bytes.
 func readMarks(text string, piece int) []string {
-	m := marks{Markers: wire.Markers{Refs: make([]wire.Ref, 9)}}
+	m := marks{markList: newMarkList(&wire.Markers{Refs: slices.Repeat([]wire.Ref{{Source: "s"}}, 9)}, nil)}
+	m.restart()
 	var out []string
 	for end := 0; end < len(text); {
 		end = min(len(text), end+piece)

@@ -348,6 +348,11 @@ func (p places) couldOpen(at int, delimiter byte) bool {
 // gap returns the place for words ending at at, which is not in a line of content.
 func (p places) gap(at int) spot {
 	for b := p.BlocksBefore(at) - 1; b >= 0; b-- {
+		if filled := p.Blocks[b].Filled; filled < b {
+			at = p.Blocks[filled+1].Start
+			b = filled + 1
+			continue
+		}
 		blk := p.Blocks[b]
 		if blk.Raw && at > blk.Start {
 			return p.standalone(b)
@@ -362,18 +367,12 @@ func (p places) gap(at int) spot {
 	}
 	switch {
 	case len(p.Blocks) == 0: // definitions only, or nothing
-		end := p.beforeSpace(len(p.Text), 0)
-		return spot{at: end, standalone: end > 0}
+		return spot{at: p.End, standalone: p.End > 0}
 	case p.Blocks[0].Raw || len(p.Lines) == 0:
 		return p.standalone(0)
 	default:
 		return p.lineEnd(p.Lines[0], 0)
 	}
-}
-
-// beforeSpace returns the start of the white space before end, but not less than start.
-func (p places) beforeSpace(end, start int) int {
-	return start + len(strings.TrimRight(p.Text[start:end], " \t\r\n\v\f"))
 }
 
 // lineEnd returns the place at the end of a line of content of block b. If a solid construct extends beyond the line,
@@ -396,18 +395,10 @@ func (p places) standalone(b int) spot {
 	}
 	// A paragraph may continue into a table, which a blank line would separate from it. After an unterminated block no
 	// marker would be visible.
-	for !blk.Raw && b+1 < len(p.Blocks) && p.Blocks[b+1].Closer == "" {
-		before := strings.TrimRight(p.Text[:p.Blocks[b+1].Start], " \t\r")
-		if strings.HasSuffix(before, "\n\n") || strings.HasSuffix(p.Text[:p.Blocks[b+1].Start], "\n\r\n") {
-			break
-		}
-		b++
+	if !blk.Raw {
+		b = blk.Last
 	}
-	end := len(p.Text)
-	if b+1 < len(p.Blocks) {
-		end = p.Blocks[b+1].Start
-	}
-	return spot{at: p.beforeSpace(end, blk.Start), standalone: true}
+	return spot{at: p.Blocks[b].End, standalone: true}
 }
 
 // settled reports whether a place in a growing text is final, whatever follows. If overdue is set, it ignores what

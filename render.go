@@ -121,6 +121,7 @@ type rendering struct {
 	markers  []Marker // of all sections, in the order of the text
 	prefix   string
 	labels   string // prefix of footnote labels
+	repeats  *repeats
 }
 
 // section is the text of one message.
@@ -197,7 +198,56 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	if r.Style == StyleFootnotes {
 		r.labels = r.freeLabels()
 	}
+	r.repeats = &repeats{size: len(a.Text) + citationSize*len(a.Citations)}
 	return r
+}
+
+// A marker repeats its source's address and title, which may be as long as the answer. Beyond these bounds, only the
+// first marker of each source has them.
+const (
+	repeatFloor  = 256 << 10 // bytes
+	repeatPer    = 4         // bytes per byte of the answer
+	citationSize = 64        // of a citation, as part of the answer's size
+)
+
+// repeats counts what markers repeat, and keeps it.
+type repeats struct {
+	size    int // of the answer
+	bytes   int
+	sources map[*Source]*sourceText
+}
+
+// sourceText is what the markers of one source repeat.
+type sourceText struct {
+	url     string // safe; empty if there is none
+	title   string // the attribute in HTML, once it was needed
+	written bool
+}
+
+// of returns what the markers of s repeat.
+func (r *repeats) of(s *Source) *sourceText {
+	known := r.sources[s]
+	if known == nil {
+		if r.sources == nil {
+			r.sources = map[*Source]*sourceText{}
+		}
+		known = &sourceText{url: markdown.SafeURL(s.URL)}
+		r.sources[s] = known
+	}
+	return known
+}
+
+// allow reports whether another marker may be written with n bytes of them.
+func (r *repeats) allow(s *sourceText, n int) bool {
+	switch {
+	case !s.written:
+		s.written = true
+	case n > repeatFloor+repeatPer*r.size-r.bytes:
+		return false
+	default:
+		r.bytes += n
+	}
+	return true
 }
 
 // add records that a citation uses the source of item.
@@ -295,9 +345,13 @@ func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next st
 		var links strings.Builder
 		wasLink := false
 		for i, it := range m.Items {
-			label, url := r.label(it), markdown.SafeURL(it.Source.URL)
+			label, source := r.label(it), r.repeats.of(it.Source)
+			url := source.url
 			if r.ByID {
 				label = escapeLabel(label)
+			}
+			if url != "" && !r.repeats.allow(source, len(url)) {
+				url = ""
 			}
 			if i > 0 && (url != "" || wasLink) {
 				links.WriteByte(' ')

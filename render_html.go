@@ -138,22 +138,32 @@ func (r *rendering) markerHTML(m *Marker) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name := sourceName(it.Source)
-		title := name
-		if d := sourceDetail(it.Source, name, markdown.SafeURL(it.Source.URL), nil); d != "" {
-			title += " — " + d
+		source := r.repeats.of(it.Source)
+		if source.title == "" {
+			name := sourceName(it.Source)
+			title := name
+			if d := sourceDetail(it.Source, name, source.url, nil); d != "" {
+				title += " — " + d
+			}
+			source.title = ` title="` + html.EscapeString(title) + `"`
 		}
-		label, title := html.EscapeString(r.label(it)), html.EscapeString(title)
-		switch url := markdown.SafeURL(it.Source.URL); {
+		label, title, url := html.EscapeString(r.label(it)), source.title, source.url
+		if r.List {
+			url = ""
+		}
+		if url != "" {
+			url = ` href="` + html.EscapeString(url) + `"`
+		}
+		if !r.repeats.allow(source, len(title)+len(url)) {
+			title, url = "", ""
+		}
+		switch {
 		case r.List:
-			fmt.Fprintf(&b, `<a href="#%s" title="%s">%s</a>`, r.sourceAnchor(it.Number), title, label)
+			fmt.Fprintf(&b, `<a href="#%s"%s>%s</a>`, r.sourceAnchor(it.Number), title, label)
 		case url != "":
-			fmt.Fprintf(
-				&b, `<a href="%s" title="%s" rel="noopener noreferrer nofollow">%s</a>`, html.EscapeString(url), title,
-				label,
-			)
+			fmt.Fprintf(&b, `<a%s%s rel="noopener noreferrer nofollow">%s</a>`, url, title, label)
 		default:
-			fmt.Fprintf(&b, `<span title="%s">%s</span>`, title, label)
+			fmt.Fprintf(&b, `<span%s>%s</span>`, title, label)
 		}
 	}
 	return b.String() + "</sup>"

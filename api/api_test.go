@@ -50,10 +50,10 @@ func openNode(tb testing.TB, dir string, configure func(n *node, o *api.Options)
 	n := &node{Server: httptest.NewUnstartedServer(nil), log: &servertest.Log{}, dir: dir}
 	n.URL = "http://" + n.Listener.Addr().String()
 	tb.Cleanup(func() { n.end(tb) })
-	n.store = testenv.Must(store.Open(tb.Context(), filepath.Join(dir, "ibid.db"), nil))(tb)
-	n.ending = append(n.ending, n.store.Close)
-	n.bus = testenv.Must(bus.Open(tb.Context(), bus.Embedded, nil))(tb)
+	n.bus = testenv.Must(bus.Open(tb.Context(), "", nil))(tb)
 	n.ending = append(n.ending, n.bus.Close)
+	n.store = testenv.Must(store.Open(tb.Context(), filepath.Join(dir, "ibid.db"), &store.Options{Committed: n.bus.Committed()}))(tb)
+	n.ending = append(n.ending, n.store.Close)
 	o := &api.Options{
 		Store: n.store, Bus: n.bus, Guard: gateway.NewGuard(&gateway.GuardOptions{Store: n.store}), Version: "v1.2.3",
 		Metrics: prometheus.NewRegistry(),

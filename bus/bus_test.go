@@ -1,388 +1,286 @@
-package bus
+package bus_test
 
 import (
-	"encoding/json"
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/goleak"
 
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/bus/bustest"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
-var when = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func event(tenant, run string, seq int64) *store.Event {
-	return &store.Event{
-		ID: 1000 + seq, Tenant: tenant, Run: run, Seq: seq, Kind: store.EventAnswer, At: when,
-		Data: json.RawMessage(fmt.Sprintf(`{"answer_id":"ans_%d"}`, seq)),
-	}
-}
-
-// publish sends an event as the relay does.
-func publish(t *testing.T, b *Bus, e *store.Event) {
-	t.Helper()
-	testenv.OK(t, b.publishEvent(e))
-}
-
-// sound publishes events to a run until one arrives, and all sent before it: in a cluster, servers announce
-// subscriptions to each other with a delay, and messages sent in the meantime may be lost.
-func sound(t *testing.T, b *Bus, l *Listener, tenant, run string) {
-	t.Helper()
-	seq := int64(0)
-	testenv.Until(t, "nodes hear each other", func() bool {
-		seq--
-		publish(t, b, event(tenant, run, seq))
-		patience := time.NewTimer(100 * time.Millisecond)
-		defer patience.Stop()
-		for {
-			select {
-			case m := <-l.C:
-				if m.Event != nil && m.Event.Seq == seq {
-					return true
-				}
-			case <-patience.C:
-				return false
-			}
-		}
+// A bus in memory is one node, whoever opens it.
+func TestInMemory(t *testing.T) {
+	bustest.Run(t, func(t *testing.T) func(int) *bus.Bus {
+		b := openBus(t)
+		return func(int) *bus.Bus { return b }
 	})
 }
 
-// Listeners on all nodes receive what one node sends, unchanged and in order.
-func TestMessagesReachAllNodes(t *testing.T) {
-	for world, join := range worlds() {
-		t.Run(world, func(t *testing.T) {
-			node := join(t)
-			sender := node(0)
-			var listeners []*Listener
-			for i := range 3 {
-				b := node(i + 1)
-				for range 2 {
-					l := listen(t, b, "acme", "run_1")
-					sound(t, sender, l, "acme", "run_1")
-					listeners = append(listeners, l)
-				}
-			}
-			own := listen(t, sender, "acme", "run_1")
-			const n = 200
-			go func() {
-				for i := range int64(n) {
-					if err := sender.publishEvent(event("acme", "run_1", i+1)); err != nil {
-						t.Error(err)
-					}
-				}
-			}()
-			for i, l := range append(listeners, own) {
-				var got []int64
-				for len(got) < n {
-					if m := next(t, l); m.Event.Seq > 0 {
-						got = append(got, m.Event.Seq)
-						if diff := cmp.Diff(event("acme", "run_1", m.Event.Seq), m.Event); diff != "" {
-							t.Fatalf("listener %d (-sent +heard):\n%s", i, diff)
-						}
-					}
-				}
-				for j, seq := range got {
-					if seq != int64(j+1) {
-						t.Fatalf("listener %d heard %v", i, got)
-					}
-				}
-			}
-		})
+func openBus(t *testing.T) *bus.Bus {
+	t.Helper()
+	b := testenv.Must(bus.Open(t.Context(), "", nil))(t)
+	t.Cleanup(func() { testenv.OK(t, b.Close()) })
+	return b
+}
+
+// openOutbox opens the store of another process: its events wait in the outbox.
+func openOutbox(t *testing.T) *store.Store {
+	t.Helper()
+	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// Publishing to a run without a listener allocates nothing.
+func TestNobodyListens(t *testing.T) {
+	b := openBus(t)
+	events := []store.Event{*bustest.Event("acme", "run_1", 1)}
+	tell := b.Committed()
+	if n := testing.AllocsPerRun(100, func() {
+		b.Tell("acme", "run_1", bus.Live{Kind: "text", AnswerID: "ans_1"})
+		tell(events)
+		b.Wake()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if b.Listening("acme", "run_1") {
+		t.Error("somebody listens")
+	}
+	l := bustest.Listen(t, b, "acme", "run_1")
+	if !b.Listening("acme", "run_1") || b.Listening("acme", "run_2") {
+		t.Error("a listener is not noticed, or of another run")
+	}
+	l.Close()
+	if b.Registered() != 0 {
+		t.Error("a closed listener is kept")
 	}
 }
 
-// Live deltas reach all listeners of their run on any node, and a new listener requests a replay.
-func TestLive(t *testing.T) {
-	for world, join := range worlds() {
-		t.Run(world, func(t *testing.T) {
-			node := join(t)
-			a, b := node(0), node(1)
-			requests := make(chan string, 100)
-			for _, k := range []runKey{{"acme", "run_1"}, {"acme", "run_2"}, {"other", "run_1"}} {
-				t.Cleanup(a.OnReplay(k.Tenant, k.Run, func() { requests <- k.Tenant + " " + k.Run }))
+// The addresses that are refused are refused without what is secret in them.
+func TestBadAddress(t *testing.T) {
+	for _, address := range []string{
+		"nats://", "localhost:4222", "http://h:1", "embedded", "nats://u:hunter2@h:x", "nats://a:1,,nats://b:2", "nats://u:hunter2%zz@h:1",
+	} {
+		if _, err := bus.Open(t.Context(), address, nil); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("Open(%q): %v", address, err)
+		}
+	}
+}
+
+// Any ids have different valid subjects in NATS.
+func TestSubjects(t *testing.T) {
+	long := strings.Repeat("x", 1024)
+	ids := []string{"", "a", "a.b", "a b", "*", ">", "a.*", "a.>", "\r\n", "run\x00", "Läufe", "跑", long, long + "y", "\xff", "a\nPUB x 0"}
+	subjects := map[string]bool{}
+	for _, id := range ids {
+		for _, s := range []string{bus.Subject("acme", id), bus.Subject(id, "acme")} {
+			subjects[s] = true
+			if len(s) > 100 || strings.ContainsAny(s, " *>\r\n\x00") || strings.Count(s, ".") != 4 {
+				t.Errorf("a subject of %q is %q", id, s)
 			}
-			for name, listener := range map[string]*Bus{"another node": b, "its own node": a, "a late node": node(2)} {
-				l := listen(t, listener, "acme", "run_1")
-				testenv.Until(t, name+" asks for a replay", func() bool {
-					select {
-					case whose := <-requests:
-						if whose != "acme run_1" {
-							t.Errorf("%s was asked for", whose)
-						}
-						return true
-					default: // in a cluster, the first request may be lost
-						listener.requestReplay(listener.conn, l.key)
-						return false
-					}
-				})
-				sound(t, a, l, "acme", "run_1")
-				want := Live{Kind: "text", AnswerID: "ans_1", Step: 2, At: 12, Data: json.RawMessage(`{"text":"„Grüße“ 你好"}`)}
-				a.Tell("acme", "run_1", want)
-				m := next(t, l)
-				for m.Live == nil { // a cluster may be slow to forward the last sound
-					m = next(t, l)
-				}
-				if diff := cmp.Diff(&want, m.Live); diff != "" {
-					t.Errorf("at %s (-sent +heard):\n%s", name, diff)
-				}
-				l.Close()
+		}
+	}
+	if len(subjects) != 2*len(ids) {
+		t.Errorf("%d runs have %d subjects", 2*len(ids), len(subjects))
+	}
+}
+
+// Events left in the store by a node that died are relayed by another, without Wake.
+func TestRelayAfterCrash(t *testing.T) {
+	s := openOutbox(t)
+	a := openBus(t)
+	a.SetOrphanAge(10 * time.Millisecond)
+	bustest.Start(t, func(ctx context.Context) error { return a.Relay(ctx, s) })
+	l := bustest.Listen(t, a, "acme", "run_1")
+	told, _ := bustest.Follow(t, l, s, 0)
+	bustest.Put(t, s, "acme", "run_1", 1)
+	bustest.Expect(t, told, 1, 1)
+	bustest.Put(t, s, "acme", "run_1", 2) // no Wake: the node that wrote this is dead
+	bustest.Expect(t, told, 2, 3)
+}
+
+// Recent events of other nodes are not relayed.
+func TestRelayLeavesYoungEvents(t *testing.T) {
+	s := openOutbox(t)
+	a := openBus(t)
+	bustest.Put(t, s, "acme", "run_1", 2)
+	testenv.OK(t, a.RelayOld(t.Context(), s, bus.OrphanAge))
+	if left, err := s.Outbox(t.Context(), 10, 0); err != nil || len(left) != 2 {
+		t.Errorf("%d events are left, %v; want 2", len(left), err)
+	}
+}
+
+// A store outage ends nothing, and is logged once.
+func TestRelayWithoutStore(t *testing.T) {
+	var log bytes.Buffer
+	b := testenv.Must(bus.Open(t.Context(), "", slog.New(slog.NewTextHandler(&log, nil))))(t)
+	s := openOutbox(t)
+	l := bustest.Listen(t, b, "acme", "run_1")
+	s.Close()
+	if err := l.Follow(t.Context(), s, 0, func(bus.Message) error { return nil }); err == nil {
+		t.Error("Follow begins without a store")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // several attempts
+	defer cancel()
+	if err := b.Relay(ctx, s); err != nil {
+		t.Errorf("Relay: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- b.Relay(t.Context(), s) }()
+	testenv.OK(t, b.Close())
+	if err := <-ended; err == nil {
+		t.Error("Relay ends with the bus, and says nothing of it")
+	}
+	if n := strings.Count(log.String(), "cannot relay events"); n < 1 || n > 2 {
+		t.Errorf("it was logged %d times:\n%s", n, log.String())
+	}
+}
+
+// Follow emits every event once and in order, even if the bus loses, repeats or reorders messages.
+func TestFollow(t *testing.T) {
+	s := openOutbox(t)
+	b := openBus(t)
+	bustest.Put(t, s, "acme", "run_1", 450)
+	told, _ := bustest.Follow(t, bustest.Listen(t, b, "acme", "run_1"), s, 0)
+	bustest.Expect(t, told, 1, 450)
+	bustest.Put(t, s, "acme", "run_1", 5)
+	for _, seq := range []int64{453, 451, 453, 1, 450, 454, 455, 455} { // 452 is lost, 451 late
+		bustest.Publish(t, b, bustest.Event("acme", "run_1", seq))
+	}
+	bustest.Expect(t, told, 451, 455)
+	bustest.Put(t, s, "acme", "run_1", 2) // both lost
+	b.WakeAll()
+	bustest.Expect(t, told, 456, 457)
+	b.Tell("acme", "run_1", bus.Live{Kind: "text", At: 3})
+	select {
+	case m := <-told:
+		if diff := cmp.Diff(bus.Message{Live: &bus.Live{Kind: "text", At: 3}}, m); diff != "" {
+			t.Errorf("(-sent +received):\n%s", diff)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the live delta never came")
+	}
+	stop := errors.New("enough")
+	err := bustest.Listen(t, b, "acme", "run_1").Follow(t.Context(), s, 450, func(m bus.Message) error {
+		if m.Event.Seq == 452 {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) {
+		t.Errorf("Follow: %v", err)
+	}
+}
+
+// A reader with a sequence number beyond the run's last has read a run that was deleted since.
+func TestFollowAhead(t *testing.T) {
+	s := openOutbox(t)
+	b := openBus(t)
+	bustest.Put(t, s, "acme", "run_1", 2)
+	told, _ := bustest.Follow(t, bustest.Listen(t, b, "acme", "run_1"), s, 7)
+	bustest.Expect(t, told, 1, 2)
+	again, _ := bustest.Follow(t, bustest.Listen(t, b, "acme", "run_1"), s, 2)
+	bustest.Put(t, s, "acme", "run_1", 1)
+	b.WakeAll()
+	bustest.Expect(t, again, 3, 3)
+}
+
+// A reader that is too slow gets ErrDropped; one whose bus closes just ends.
+func TestFollowEnds(t *testing.T) {
+	s := openOutbox(t)
+	b := testenv.Must(bus.Open(t.Context(), "", nil))(t)
+	slow, quick := bustest.Listen(t, b, "acme", "run_1"), bustest.Listen(t, b, "acme", "run_1")
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 2)
+	go func() {
+		first := true
+		ended <- slow.Follow(context.Background(), s, 0, func(m bus.Message) error {
+			if m.Live != nil && first {
+				first = false
+				close(begun)
+				<-goOn
 			}
+			return nil
+		})
+	}()
+	quit := make(chan error, 1)
+	told := make(chan bus.Message, 4*bus.MaxBehind)
+	go func() {
+		quit <- quick.Follow(context.Background(), s, 0, func(m bus.Message) error {
+			if m.Live != nil {
+				told <- m
+			}
+			return nil
+		})
+	}()
+	for i := range 2 * bus.MaxBehind {
+		b.Tell("acme", "run_1", bus.Live{Kind: "text", At: i})
+		if m := <-told; m.Live.At != i {
+			t.Fatalf("got %+v, want %d", m.Live, i)
+		}
+	}
+	<-begun
+	testenv.Until(t, "the slow listener is dropped", slow.Dropped) // its messages may arrive later than quick's
+	close(goOn)
+	if err := <-ended; !errors.Is(err, bus.ErrDropped) {
+		t.Errorf("Follow: %v, want ErrDropped", err)
+	}
+	if again, err := bustest.Receive(slow); err == nil {
+		t.Errorf("a dropped listener hears %v", again)
+	}
+	testenv.OK(t, b.Close())
+	if err := <-quit; err != nil {
+		t.Errorf("Follow: %v, want nil", err)
+	}
+}
+
+func ExampleListener_Follow() {
+	// A reader at any node that saw event 7 last continues with event 8.
+	read := func(ctx context.Context, b *bus.Bus, s *store.Store) error {
+		l, err := b.Listen(ctx, "default", "run_1")
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		return l.Follow(ctx, s, 7, func(m bus.Message) error {
+			switch {
+			case m.Event != nil:
+				fmt.Printf("id: %d\nevent: %s\ndata: %s\n\n", m.Event.Seq, m.Event.Kind, m.Event.Data)
+			case m.Live != nil:
+				fmt.Printf("event: %s\ndata: %s\n\n", m.Live.Kind, m.Live.Data)
+			case m.Wake:
+				fmt.Print(":\n\n")
+			}
+			return nil
 		})
 	}
+	_ = read
 }
 
 // After stop, an answer's sender is not asked for a replay.
 func TestReplayEnds(t *testing.T) {
-	b := openBus(t, Embedded)
+	b := openBus(t)
 	stop := b.OnReplay("acme", "run_1", func() { t.Error("replay was called") })
 	requests := make(chan struct{}, 1)
 	defer b.OnReplay("acme", "run_1", func() { requests <- struct{}{} })()
 	stop()
-	listen(t, b, "acme", "run_1")
+	bustest.Listen(t, b, "acme", "run_1")
 	<-requests
-	if len(b.replays[runKey{"acme", "run_1"}]) != 1 {
+	if b.Registered() != 2 { // one listener's run, and one sender's
 		t.Error("the registration is kept")
-	}
-}
-
-// Closing a node closes its listeners at once.
-func TestClose(t *testing.T) {
-	for world, join := range worlds() {
-		t.Run(world, func(t *testing.T) {
-			node := join(t)
-			node(0)
-			b := node(1)
-			l := listen(t, b, "acme", "run_1")
-			again := listen(t, b, "acme", "run_2")
-			testenv.OK(t, b.Close())
-			for _, l := range []*Listener{l, again} {
-				for m := range l.C {
-					if !m.Wake {
-						t.Errorf("heard %+v", m)
-					}
-				}
-				if l.Dropped() {
-					t.Error("Close dropped a listener")
-				}
-			}
-			if _, err := b.Listen(t.Context(), "acme", "run_1"); err == nil {
-				t.Error("Listen on a closed bus succeeds")
-			}
-			if err := b.Healthy(); err == nil {
-				t.Error("a closed bus is healthy")
-			}
-			b.Tell("acme", "run_1", Live{})
-			b.Wake()
-		})
-	}
-}
-
-// A listener that does not read is dropped; another one receives everything.
-func TestSlowListenerIsDropped(t *testing.T) {
-	for world, join := range worlds() {
-		t.Run(world, func(t *testing.T) {
-			node := join(t)
-			a, b := node(0), node(1)
-			slow, quick := listen(t, b, "acme", "run_1"), listen(t, b, "acme", "run_1")
-			sound(t, a, quick, "acme", "run_1")
-			n := int64(MaxBehind + 50)
-			for i := range n {
-				publish(t, a, event("acme", "run_1", i+1))
-				for {
-					if m := next(t, quick); m.Event.Seq == i+1 {
-						break
-					}
-				}
-			}
-			testenv.Until(t, "the slow listener is dropped", slow.Dropped)
-			got := 0
-			for range slow.C {
-				got++
-			}
-			if got != MaxBehind {
-				t.Errorf("a dropped listener had %d messages, want %d", got, MaxBehind)
-			}
-			if quick.Dropped() {
-				t.Error("the quick listener was dropped")
-			}
-			slow.Close()
-			quick.Close()
-		})
-	}
-}
-
-// Ids are arbitrary strings. They yield different valid NATS subjects, and a listener receives nothing of other runs.
-func TestHostileIDs(t *testing.T) {
-	long := strings.Repeat("x", 1024)
-	ids := []string{"", "a", "a.b", "a b", "*", ">", "a.*", "a.>", "\r\n", "run\x00", "Läufe", "跑", long, long + "y", "\xff", "a\nPUB x 0"}
-	for world, join := range worlds() {
-		t.Run(world, func(t *testing.T) {
-			node := join(t)
-			a, b := node(0), node(1)
-			subjects := map[string]bool{}
-			for _, id := range ids {
-				for _, k := range []runKey{{"acme", id}, {id, "acme"}} {
-					subjects[k.subject()] = true
-					if len(k.subject()) > 100 || strings.ContainsAny(k.subject(), " *>\r\n\x00") || strings.Count(k.subject(), ".") != 4 {
-						t.Errorf("the subject of %q is %q", k, k.subject())
-					}
-				}
-			}
-			if len(subjects) != 2*len(ids) {
-				t.Errorf("%d runs have %d subjects", 2*len(ids), len(subjects))
-			}
-			listeners := map[runKey]*Listener{}
-			for _, id := range ids {
-				for _, k := range []runKey{{"acme", id}, {"other", id}} {
-					listeners[k] = listen(t, b, k.Tenant, k.Run)
-					if id != "\xff" {
-						sound(t, a, listeners[k], k.Tenant, k.Run)
-					}
-				}
-			}
-			for k := range listeners {
-				publish(t, a, event(k.Tenant, k.Run, 7))
-			}
-			for k, l := range listeners {
-				if k.Run == "\xff" {
-					continue // not a JSON string, hence not an id that a store returns
-				}
-				if m := next(t, l); m.Event.Tenant != k.Tenant || m.Event.Run != k.Run || m.Event.Seq != 7 {
-					t.Errorf("a listener to %q heard %+v", k, m.Event)
-				}
-			}
-			for k, l := range listeners {
-				select {
-				case m := <-l.C:
-					t.Errorf("a listener to %q heard %+v", k, m)
-				default:
-				}
-			}
-		})
-	}
-}
-
-// Foreign messages under a run's subject are ignored and end nothing.
-func TestForeignMessages(t *testing.T) {
-	a := openBus(t, Embedded)
-	l := listen(t, a, "acme", "run_1")
-	subject := runKey{"acme", "run_1"}.subject()
-	for _, data := range []string{"", "{", "[]", "null", `{"tenant":"other","run":"run_1","seq":1}`, `{"tenant":"acme","run":7}`} {
-		for _, suffix := range []string{eventSuffix, liveSuffix} {
-			testenv.OK(t, a.conn.Publish(subject+suffix, []byte(data)))
-		}
-		testenv.OK(t, a.conn.Publish(replaySubject, []byte(data)))
-	}
-	publish(t, a, event("acme", "run_1", 1))
-	if m := next(t, l); m.Event == nil || m.Event.Seq != 1 {
-		t.Errorf("heard %+v", m)
-	}
-}
-
-// An event that is too large for a message wakes the listener instead; a live delta is lost.
-func TestLargeMessages(t *testing.T) {
-	small := startNATS(t, &server.Options{MaxPayload: 4096})
-	for name, b := range map[string]*Bus{"embedded": openBus(t, Embedded), "a server that allows less": openBus(t, small.ClientURL())} {
-		t.Run(name, func(t *testing.T) {
-			limit := b.limit()
-			if name == "embedded" && limit != maxMessage || name != "embedded" && limit != 4096 {
-				t.Errorf("the limit is %d", limit)
-			}
-			l := listen(t, b, "acme", "run_1")
-			e := event("acme", "run_1", 1)
-			over := len(encodeEvent(e, limit)) - len(e.Data)
-			e.Data = json.RawMessage(`"` + strings.Repeat("x", limit-over-2) + `"`)
-			publish(t, b, e)
-			if m := next(t, l); cmp.Diff(e, m.Event) != "" {
-				t.Errorf("an event of exactly %d bytes came as %+v", limit, m)
-			}
-			e.Data = json.RawMessage(`"` + strings.Repeat("x", limit-over-1) + `"`)
-			publish(t, b, e)
-			if m, err := receive(l); err != nil || !m.Wake {
-				t.Errorf("an event of %d bytes came as %+v, %v", limit+1, m, err)
-			}
-			b.Tell("acme", "run_1", Live{Kind: "text", Data: json.RawMessage(`"` + strings.Repeat("x", limit) + `"`)})
-			b.Tell("acme", "run_1", Live{Kind: "text", At: 5})
-			if m := next(t, l); m.Live == nil || m.Live.At != 5 {
-				t.Errorf("heard %+v", m)
-			}
-			e.Data = json.RawMessage(`{`)
-			if data := encodeEvent(e, limit); data == nil || strings.Contains(string(data), "event") {
-				t.Errorf("an event with bad data is sent as %s", data)
-			}
-			e.Run = strings.Repeat("x", limit)
-			if data := encodeEvent(e, limit); data != nil {
-				t.Errorf("an event with a huge run is sent in %d bytes", len(data))
-			}
-			publish(t, b, e)
-		})
-	}
-}
-
-// When a server goes away and comes back, the bus reports it, and its listeners are woken and receive messages again.
-func TestReconnect(t *testing.T) {
-	s := startNATS(t, &server.Options{})
-	port := s.Addr().String()
-	address := s.ClientURL()
-	a, b := openBus(t, address), openBus(t, address)
-	l := listen(t, b, "acme", "run_1")
-	sound(t, a, l, "acme", "run_1")
-	s.Shutdown()
-	s.WaitForShutdown()
-	testenv.Until(t, "both miss the server", func() bool { return a.Healthy() != nil && b.Healthy() != nil })
-	for range 3 * maxLiveQueue { // never blocks
-		a.Tell("acme", "run_9", Live{Kind: "text"})
-	}
-	during := listen(t, b, "acme", "run_2")
-	var at int
-	testenv.Must(fmt.Sscanf(port[strings.LastIndexByte(port, ':')+1:], "%d", &at))(t)
-	startNATS(t, &server.Options{Port: at})
-	testenv.Until(t, "both are connected again", func() bool { return a.Healthy() == nil && b.Healthy() == nil })
-	for _, l := range []*Listener{l, during} {
-		for woken := false; !woken; {
-			m := testenv.Must(receive(l))(t)
-			woken = m.Wake
-		}
-	}
-	sound(t, a, during, "acme", "run_2")
-	publish(t, a, event("acme", "run_2", 3))
-	if m := next(t, during); m.Event == nil || m.Event.Seq != 3 {
-		t.Errorf("heard %+v", m)
-	}
-}
-
-// An unreachable server is no error; a server that requires a password gets it, and errors do not contain it.
-func TestOpen(t *testing.T) {
-	for _, address := range []string{"", "nats://", "localhost:4222", "http://h:1", "nats://u:hunter2@h:x", "nats://a:1,,nats://b:2", "nats://u:hunter2%zz@h:1"} {
-		_, err := Open(t.Context(), address, nil)
-		if err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("Open(%q): %v", address, err)
-		}
-	}
-	s := startNATS(t, &server.Options{Username: "ibid", Password: "hunter2"})
-	host := s.Addr().String()
-	right := testenv.Must(Open(t.Context(), "nats://127.0.0.1:1, nats://ibid:hunter2@"+host, nil))(t)
-	defer closeBus(t, right)
-	if err := right.Healthy(); err != nil {
-		t.Error(err)
-	}
-	for _, address := range []string{"nats://ibid:hunter3@" + host, "nats://ibid:hunter3@127.0.0.1:1"} {
-		wrong := testenv.Must(Open(t.Context(), address, nil))(t)
-		testenv.Until(t, "the reason is known", func() bool { return strings.Contains(wrong.Healthy().Error(), ": not connected to NATS") })
-		if text := wrong.Healthy().Error(); strings.Contains(text, "hunter") {
-			t.Errorf("Healthy: %s", text)
-		}
-		l, err := wrong.Listen(t.Context(), "acme", "run_1")
-		if err != nil {
-			t.Error(err)
-		}
-		l.Close()
-		closeBus(t, wrong)
-		closeBus(t, wrong)
 	}
 }

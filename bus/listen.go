@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -37,7 +36,7 @@ type Listener struct {
 
 	bus *Bus
 	key runKey
-	sub *nats.Subscription
+	sub *nats.Subscription // nil without NATS
 
 	mu      sync.Mutex // guards the following fields
 	c       chan Message
@@ -54,35 +53,37 @@ type Listener struct {
 func (b *Bus) Listen(ctx context.Context, tenant, run string) (*Listener, error) {
 	c := make(chan Message, MaxBehind)
 	l := &Listener{C: c, c: c, bus: b, key: runKey{tenant, run}}
-	if err := l.subscribe(); err != nil {
+	if err := b.add(l); err != nil {
 		return nil, fmt.Errorf("listening to a run: %w", err)
 	}
-	b.requestReplay(b.conn, l.key)
-	if err := b.flush(ctx); err != nil && ctx.Err() != nil {
+	b.requestReplay(l.key)
+	if b.nats == nil {
+		return l, nil
+	}
+	if err := b.nats.flush(ctx); err != nil && ctx.Err() != nil {
 		l.Close()
 		return nil, fmt.Errorf("listening to a run: %w", ctx.Err())
 	}
 	return l, nil
 }
 
-func (l *Listener) subscribe() (err error) {
-	b := l.bus
+// add registers a listener.
+func (b *Bus) add(l *Listener) (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return errClosed
 	}
-	l.sub, err = b.conn.Subscribe(l.key.subject()+allSuffixes, func(m *nats.Msg) {
-		if message, err := decode(l.key, m.Data); err == nil {
-			l.deliver(message)
-		} else {
-			b.log.Debug("cannot read a message", slog.Any("error", err))
+	if b.nats != nil {
+		if l.sub, err = b.nats.subscribe(l); err != nil {
+			return err
 		}
-	})
-	if err == nil {
-		b.listeners[l] = struct{}{}
 	}
-	return err
+	if b.listeners[l.key] == nil {
+		b.listeners[l.key] = map[*Listener]struct{}{}
+	}
+	b.listeners[l.key][l] = struct{}{}
+	return nil
 }
 
 // deliver never blocks. A listener without room for a message is dropped; one without room for a wake-up is awake
@@ -116,9 +117,13 @@ func (l *Listener) Close() {
 	l.mu.Lock()
 	l.end()
 	l.mu.Unlock()
-	l.bus.mu.Lock()
-	delete(l.bus.listeners, l)
-	l.bus.mu.Unlock()
+	b := l.bus
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.listeners[l.key], l)
+	if len(b.listeners[l.key]) == 0 {
+		delete(b.listeners, l.key)
+	}
 }
 
 // end ends the subscription. l.mu must be held.
@@ -128,16 +133,20 @@ func (l *Listener) end() {
 	}
 	l.closed = true
 	close(l.c)
-	if err := l.sub.Unsubscribe(); err != nil && l.bus.conn.IsConnected() {
-		l.bus.log.Debug("cannot end a subscription", slog.Any("error", err))
+	if l.sub != nil {
+		l.bus.nats.unsubscribe(l.sub)
 	}
 }
 
 // openListeners returns the listeners that are not closed.
 func (b *Bus) openListeners() []*Listener {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Collect(maps.Keys(b.listeners))
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	var open []*Listener
+	for _, listeners := range b.listeners {
+		open = slices.AppendSeq(open, maps.Keys(listeners))
+	}
+	return open
 }
 
 // wakeAll wakes all listeners.

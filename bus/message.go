@@ -5,34 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"log/slog"
-
-	"github.com/nats-io/nats.go"
 
 	"github.com/ibidhq/ibid/store"
 )
 
-// The subjects. Their version changes if nodes could otherwise misread each other's messages.
-const (
-	runPrefix     = "ibid.v1.run."
-	replaySubject = "ibid.v1.replay"
-
-	eventSuffix = ".event"
-	liveSuffix  = ".live"
-	allSuffixes = ".*"
-)
-
-const (
-	// maxMessage is the largest message, in bytes of JSON. A larger event only wakes its listeners, who find it in the
-	// store; a larger live delta is not sent. A server with a smaller limit sets the limit.
-	maxMessage = 64 << 10
-
-	// maxLiveQueue is how many live deltas may wait to be sent. Further ones are dropped: nats.go can block while it
-	// connects, and an answer never waits for its listeners.
-	maxLiveQueue = 1024
-)
-
-// Message is received by a listener. Exactly one of its fields is set.
+// Message is received by a listener. Exactly one of its fields is set. Listeners of one process may share what it points
+// to, and must not change it.
 type Message struct {
 	// Event is an event of the run. It may arrive twice, and earlier ones may be missing: check Seq.
 	Event *store.Event
@@ -107,88 +85,4 @@ func decode(k runKey, data []byte) (Message, error) {
 		return Message{Live: m.Live}, nil
 	}
 	return Message{Wake: true}, nil
-}
-
-// liveMessage is a delta waiting to be sent.
-type liveMessage struct {
-	run   runKey
-	delta Live
-}
-
-// Tell sends a live delta to the run's listeners. It never blocks and guarantees nothing; combine text so that an
-// answer sends at most ten deltas a second. A delta of more than 64 KiB of JSON, or one sent while NATS is slow or
-// unreachable, is lost; listeners notice by Live.At. m.Data must not change afterwards.
-func (b *Bus) Tell(tenant, run string, m Live) {
-	select {
-	case b.live <- liveMessage{runKey{tenant, run}, m}:
-	default:
-	}
-}
-
-func (b *Bus) publishLive(m *liveMessage) {
-	data, err := json.Marshal(envelope{runKey: m.run, Live: &m.delta})
-	if err == nil && len(data) <= b.limit() {
-		err = b.conn.Publish(m.run.subject()+liveSuffix, data)
-	}
-	if err != nil {
-		b.log.Debug("lost a live delta", slog.Any("error", err))
-	}
-}
-
-// limit returns the largest size of a message.
-func (b *Bus) limit() int {
-	if limit := b.conn.MaxPayload(); limit > 0 && limit < maxMessage {
-		return int(limit)
-	}
-	return maxMessage
-}
-
-// OnReplay registers replay to be called whenever a listener, on any node, has started listening to the run, until stop
-// is called. It should send again, by [Bus.Tell], what is known of an answer that is still arriving, and must return at
-// once. A request may be lost or arrive twice.
-func (b *Bus) OnReplay(tenant, run string, replay func()) (stop func()) {
-	k := runKey{tenant, run}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.replays[k] == nil {
-		b.replays[k] = map[*func()]struct{}{}
-	}
-	b.replays[k][&replay] = struct{}{}
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.replays[k], &replay)
-		if len(b.replays[k]) == 0 {
-			delete(b.replays, k)
-		}
-	}
-}
-
-// requestReplay asks all nodes to replay the run's unfinished answers.
-func (b *Bus) requestReplay(conn *nats.Conn, k runKey) {
-	data, err := json.Marshal(k)
-	if err == nil {
-		err = conn.Publish(replaySubject, data)
-	}
-	if err != nil {
-		b.log.Debug("cannot ask for a replay", slog.Any("error", err))
-	}
-}
-
-// answerReplay passes a request on to the senders of the run's answers on this node.
-func (b *Bus) answerReplay(m *nats.Msg) {
-	var k runKey
-	if err := json.Unmarshal(m.Data, &k); err != nil {
-		b.log.Debug("cannot read a request for a replay", slog.Any("error", err))
-		return
-	}
-	b.mu.Lock()
-	var replays []func()
-	for replay := range b.replays[k] {
-		replays = append(replays, *replay)
-	}
-	b.mu.Unlock()
-	for _, replay := range replays {
-		replay()
-	}
 }

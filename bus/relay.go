@@ -22,8 +22,16 @@ const (
 	orphanAge = 10 * time.Second
 )
 
-// Wake signals that the store has new events to relay. It never blocks.
+// Wake signals that the store has new events to relay. It never blocks. Without NATS it does nothing, since the store
+// hands its events to the bus itself: see [Bus.Committed].
 func (b *Bus) Wake() {
+	if b.nats != nil {
+		b.signal()
+	}
+}
+
+// signal makes Relay look at the outbox.
+func (b *Bus) signal() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -34,7 +42,7 @@ func (b *Bus) Wake() {
 // returns an error. It runs once per node.
 //
 // It starts with all existing events, relays new ones when [Bus.Wake] is called, and checks once a second for events
-// left behind by nodes that died. Events are sent in order. An event is marked once NATS has it, so after a crash some
+// left behind by nodes that died, or by other processes if there is no NATS. Events are sent in order. An event is marked once NATS has it, so after a crash some
 // are sent twice. If the store or NATS is unavailable, Relay retries with growing pauses.
 func (b *Bus) Relay(ctx context.Context, s *store.Store) error {
 	tick := time.NewTicker(relayEvery)
@@ -76,7 +84,7 @@ func (b *Bus) Relay(ctx context.Context, s *store.Store) error {
 // relay relays all events of at least the given age.
 func (b *Bus) relay(ctx context.Context, s *store.Store, age time.Duration) error {
 	for {
-		if !b.conn.IsConnected() {
+		if b.nats != nil && !b.nats.conn.IsConnected() {
 			return errors.New("not connected to NATS")
 		}
 		events, err := s.Outbox(ctx, relayBatch, age)
@@ -86,23 +94,17 @@ func (b *Bus) relay(ctx context.Context, s *store.Store, age time.Duration) erro
 		ids := make([]int64, len(events))
 		for i := range events {
 			ids[i] = events[i].ID
-			if err := b.publishEvent(&events[i]); err != nil {
+		}
+		if err := b.Publish(events); err != nil {
+			return err
+		}
+		if b.nats != nil {
+			if err := b.nats.flush(ctx); err != nil {
 				return err
 			}
-		}
-		if err := b.flush(ctx); err != nil {
-			return err
 		}
 		if err := s.Relayed(ctx, ids); err != nil || len(events) < relayBatch {
 			return err
 		}
 	}
-}
-
-func (b *Bus) publishEvent(e *store.Event) error {
-	data := encodeEvent(e, b.limit())
-	if data == nil {
-		return nil // its listeners are woken later
-	}
-	return b.conn.Publish(runKey{e.Tenant, e.Run}.subject()+eventSuffix, data)
 }

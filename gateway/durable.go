@@ -85,6 +85,15 @@ type progress struct {
 	passed  journal.Position
 	current bool          // records left by earlier processes are in the store
 	moved   chan struct{} // closed when passed or current changes; nil if there are no waiters
+	wanted  chan struct{} // capacity 1: the indexer is to store what it has
+}
+
+// want makes the indexer gather no longer.
+func (p *progress) want() {
+	select {
+	case p.wanted <- struct{}{}:
+	default:
+	}
 }
 
 // advance records that everything up to to is in the store. If current is true, that includes the records left by
@@ -100,12 +109,11 @@ func (p *progress) advance(to journal.Position, current bool) {
 	}
 }
 
-// state returns how far the indexer is, whether the records of earlier processes are stored, and whether there are
-// waiters.
-func (p *progress) state() (passed journal.Position, current, awaited bool) {
+// state returns how far the indexer is, and whether the records of earlier processes are stored.
+func (p *progress) state() (passed journal.Position, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.passed, p.current, p.moved != nil
+	return p.passed, p.current
 }
 
 // wait waits until everything up to to, and what earlier processes left, is in the store. The error is ctx's.
@@ -121,6 +129,7 @@ func (p *progress) wait(ctx context.Context, to journal.Position) error {
 		}
 		moved := p.moved
 		p.mu.Unlock()
+		p.want()
 		select {
 		case <-moved:
 		case <-ctx.Done():

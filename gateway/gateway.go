@@ -81,6 +81,7 @@ func New(options *Options) (_ *Gateway, err error) {
 		return nil, errors.New("upstreams, a store and a journal are required")
 	}
 	g := &Gateway{
+		indexed:   progress{wanted: make(chan struct{}, 1)},
 		upstreams: map[string]*upstream{}, options: *options, idle: make(chan struct{}, 1),
 		log:     cmp.Or(options.Logger, slog.New(slog.DiscardHandler)),
 		judging: NewBudget("comparisons", maxJudged, 1), policyTime: PolicyTime, quotas: map[string]*quota{},

@@ -24,9 +24,14 @@ const (
 	// maxBatch and maxBatchBytes limit what is stored in one transaction.
 	maxBatch      = 1000
 	maxBatchBytes = 16 << 20
-	// These are how long a batch may gather records, with and without a caller waiting for it.
+	// A batch gathers records until it has enoughRecords, because a transaction of few costs each of them several times
+	// as much, or for the first of these times, or for the second once somebody waits for one of them: a caller of
+	// CatchUp, such as a list, or a listener to its run.
+	enoughRecords = 128
+	lingerElse    = time.Second
 	lingerAwaited = time.Millisecond
-	lingerElse    = 20 * time.Millisecond
+	// lingerFirst is how long a start waits for records of earlier processes before it knows that there are none.
+	lingerFirst = 20 * time.Millisecond
 	// drainTime is how long Run continues after its context has ended, to store what is in the journal.
 	drainTime = 5 * time.Second
 	// longPause is the longest pause after a temporary error.
@@ -118,7 +123,7 @@ func (ix *indexer) run(ctx context.Context) error {
 	defer cancel()
 	last := journal.Position(ix.g.last.Load())
 	for {
-		if at, _, _ := ix.g.indexed.state(); len(ix.batch) == 0 && at >= last {
+		if at, _ := ix.g.indexed.state(); len(ix.batch) == 0 && at >= last {
 			return nil
 		}
 		if err := ix.step(ctx); err != nil {
@@ -171,18 +176,29 @@ func (ix *indexer) step(ctx context.Context) error {
 
 // fill reads a batch: it waits for the first record and then gathers more for a moment.
 func (ix *indexer) fill(ctx context.Context) error {
-	if _, current, _ := ix.g.indexed.state(); current {
+	linger := lingerFirst
+	if _, current := ix.g.indexed.state(); current {
+		linger = lingerElse
 		if err := ix.next(ctx); err != nil {
 			return err
 		}
 	}
-	linger := lingerElse
-	if _, _, awaited := ix.g.indexed.state(); awaited {
-		linger = lingerAwaited
-	}
 	gather, cancel := context.WithTimeout(ctx, linger)
 	defer cancel()
+	var waiter sync.WaitGroup
+	defer waiter.Wait()
+	defer cancel()
+	waiter.Go(func() {
+		select {
+		case <-ix.g.indexed.wanted:
+			time.AfterFunc(lingerAwaited, cancel)
+		case <-gather.Done():
+		}
+	})
 	for len(ix.batch) < maxBatch && ix.bytes < maxBatchBytes {
+		if len(ix.batch) >= enoughRecords {
+			cancel() // only what is there already
+		}
 		if err := ix.next(gather); err != nil {
 			switch {
 			case ctx.Err() == nil && gather.Err() != nil:
@@ -233,6 +249,9 @@ func (ix *indexer) add(item indexItem) {
 	ix.bytes += len(item.record)
 	ix.batch = append(ix.batch, item)
 	ix.read = item.at
+	if c := item.call; c != nil && ix.g.options.Bus != nil && ix.g.options.Bus.Listening(c.Tenant, c.Run) {
+		ix.g.indexed.want()
+	}
 }
 
 // storeItems stores the items that the store accepts and sets the others aside. The error is ctx's; some items may then

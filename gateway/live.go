@@ -81,6 +81,9 @@ func (l *live) event(ev ibid.Event) {
 	if !l.mask.Event(ev) {
 		l.e.g.metrics.liveDropped.Inc()
 	}
+	if len(l.pending) == 0 && len(l.text) == 0 {
+		return // nobody listens
+	}
 	switch since := time.Since(l.last); {
 	case since >= liveEvery:
 		l.flush()
@@ -94,6 +97,7 @@ func (l *live) event(ev ibid.Event) {
 func (l *live) publish(ev ibid.Event) {
 	at := l.partial.record(&ev)
 	switch {
+	case !l.e.g.options.Bus.Listening(l.e.tenant, l.e.labels.run): // who begins to listen gets a replay
 	case ev.Kind == ibid.EventText:
 		if len(l.text) > 0 && (ev.At != l.at+len(l.text) || len(l.text)+len(ev.Text) > maxLiveText) {
 			l.endText()

@@ -80,7 +80,7 @@ func newWorld(tb testing.TB, upstream http.HandlerFunc, s *setup) *world {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = w.journal.Close() })
-	w.store = openStore(tb, filepath.Join(w.dir, "ibid.db"))
+	w.store = openStoreWith(tb, filepath.Join(w.dir, "ibid.db"), s.options.Bus)
 	w.gateway = newGateway(tb, w, s)
 	if !s.idle {
 		run(tb, w.gateway)
@@ -91,7 +91,17 @@ func newWorld(tb testing.TB, upstream http.HandlerFunc, s *setup) *world {
 
 func openStore(tb testing.TB, name string) *store.Store {
 	tb.Helper()
-	st := testenv.Must(store.Open(context.Background(), name, nil))(tb)
+	return openStoreWith(tb, name, nil)
+}
+
+// openStoreWith opens a store whose events go to a bus, unless that is nil.
+func openStoreWith(tb testing.TB, name string, b *bus.Bus) *store.Store {
+	tb.Helper()
+	o := &store.Options{}
+	if b != nil {
+		o.Committed = b.Committed()
+	}
+	st := testenv.Must(store.Open(context.Background(), name, o))(tb)
 	tb.Cleanup(func() { _ = st.Close() })
 	return st
 }
@@ -117,7 +127,7 @@ func newGateway(tb testing.TB, w *world, s *setup) *gateway.Gateway {
 
 func openBus(tb testing.TB) *bus.Bus {
 	tb.Helper()
-	b := testenv.Must(bus.Open(context.Background(), bus.Embedded, nil))(tb)
+	b := testenv.Must(bus.Open(context.Background(), "", nil))(tb)
 	tb.Cleanup(func() { _ = b.Close() })
 	return b
 }

@@ -71,10 +71,10 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	}))
 	tb.Cleanup(w.site.Close)
 	w.dsn = tb.TempDir() + "/ibid.db"
-	w.store = testenv.Must(store.Open(tb.Context(), w.dsn, nil))(tb)
-	tb.Cleanup(func() { _ = w.store.Close() })
-	b := testenv.Must(bus.Open(tb.Context(), bus.Embedded, nil))(tb)
+	b := testenv.Must(bus.Open(tb.Context(), "", nil))(tb)
 	tb.Cleanup(func() { _ = b.Close() })
+	w.store = testenv.Must(store.Open(tb.Context(), w.dsn, &store.Options{Committed: b.Committed()}))(tb)
+	tb.Cleanup(func() { _ = w.store.Close() })
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	tb.Cleanup(func() { _ = fetcher.Close() })
 	verifier := func(tenant string) *verify.Verifier {

@@ -70,13 +70,13 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	certificate, err := k.certificate()
 	k.line("tls", certificate, err)
 	err = nil
-	if c.NATS != bus.Embedded {
+	if c.NATS != "" {
 		var b *bus.Bus
 		if b, err = bus.Open(ctx, c.NATS, nil); err == nil {
 			err = errors.Join(b.Healthy(), b.Close())
 		}
 	}
-	k.line("nats", Redacted(c.NATS), err)
+	k.line("nats", cmp.Or(Redacted(c.NATS), "none: one process"), err)
 	k.line("capture", fmt.Sprintf("%s, at most %s", c.Capture, c.CaptureWait), nil)
 	k.line("prompts", c.Prompts, nil)
 	k.line("retention", c.Retention.String(), nil)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/call"
@@ -33,7 +32,7 @@ type Config struct {
 	AddressFile string // the file that receives the URL once the server listens; empty for none
 	Data        string // directory of the journal, keys and database; empty means below the user's state directory
 	DB          string // an SQLite file or postgres://…; empty means ibid.db in Data
-	NATS        string // nats://host:4222,…, or [bus.Embedded]
+	NATS        string // nats://host:4222,…; empty: this node is the only one
 	PublicURL   string // where others reach the server; empty if it is not public
 	TLSCert     string // PEM file; empty means plain HTTP
 	TLSKey      string
@@ -109,7 +108,6 @@ const (
 func Defaults() *Config {
 	return &Config{
 		Listen:      "127.0.0.1:8080",
-		NATS:        bus.Embedded,
 		Drain:       30 * time.Second,
 		Upstreams:   map[string]*Upstream{},
 		Capture:     string(gateway.Strict),
@@ -360,6 +358,9 @@ func (c *Config) check() error {
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return listenError(c.Listen, err)
+	}
+	if c.NATS == "embedded" {
+		return Usagef("leave --nats out: one process needs no NATS", "there is no NATS server in ibid any more")
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return Usagef("", "--tls-cert and --tls-key need each other")

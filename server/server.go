@@ -134,8 +134,12 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.Bus, err = bus.Open(ctx, c.NATS, s.log); err != nil {
+		return fmt.Errorf("connecting to NATS at %s: %w", Redacted(c.NATS), err)
+	}
+	s.close = append(s.close, s.Bus.Close)
 	s.Store, err = store.Open(ctx, c.DB, &store.Options{
-		Logger: s.log, Track: c.Publish.Recheck > 0, Later: true,
+		Logger: s.log, Track: c.Publish.Recheck > 0, Later: true, Committed: s.Bus.Committed(),
 	})
 	if err != nil {
 		return fmt.Errorf("opening the database %s: %w", Redacted(c.DB), err)
@@ -146,10 +150,6 @@ func (s *Server) open(ctx context.Context) error {
 		return fmt.Errorf("opening the journal: %w", err)
 	}
 	s.close = append(s.close, s.journal.Close)
-	if s.Bus, err = bus.Open(ctx, c.NATS, s.log); err != nil {
-		return fmt.Errorf("connecting to NATS at %s: %w", Redacted(c.NATS), err)
-	}
-	s.close = append(s.close, s.Bus.Close)
 	flag, _ := c.exposed()
 	s.Guard = gateway.NewGuard(&gateway.GuardOptions{
 		Store: s.Store, Bootstrap: c.BootstrapToken, Origins: c.Origins,

@@ -356,6 +356,8 @@ func hostileByForm() []hostile {
 		{"operands without an operator", packed("", strings.Repeat("[1 1 1] ", 1<<22))},
 		{"glyphs without an end", packed("", "BT /F1 10 Tf "+strings.Repeat("("+strings.Repeat("a", 20<<20)+") Tj ", 3))},
 		{"base 85", strings.Replace(packed("", strings.Repeat("z", 60<<20)), "/FlateDecode", "[/FlateDecode/ASCII85Decode]", 1)},
+		{"a predictor of nothing", packed("/DecodeParms<</Predictor 2>>", "")},
+		{"a predictor of nothing in LZW", onePage(helvetica, stream("/Filter/LZW/DecodeParms<</Predictor 2/Columns 9>>", "\x80\x40\x40"))},
 		{"a row wider than the data", packed("/DecodeParms<</Predictor 15/Columns 1048576/Colors 16/BitsPerComponent 64>>", "x")},
 	}
 }

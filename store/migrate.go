@@ -179,7 +179,7 @@ func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
 			goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, b.String())
 				if err == nil && version == 5 && !d.Postgres { // SQLite's index is new and empty
-					err = (&transaction{tx, engine{}, slog.New(slog.DiscardHandler)}).reindex(ctx)
+					err = (&transaction{querier: tx, logger: slog.New(slog.DiscardHandler)}).reindex(ctx)
 				}
 				return err
 			}}, nil),

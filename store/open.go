@@ -37,6 +37,9 @@ type Options struct {
 	// Later lets the store open while its PostgreSQL server cannot be reached. Until it can, every operation fails with
 	// [ErrUnreachable], which is temporary. The first one that reaches the server brings its tables up to date.
 	Later bool
+	// Committed receives the events that a transaction has added, right after its commit, and before the next one of
+	// SQLite. It must not block or change them. These events are not left for [Store.Outbox]. Nil leaves them all there.
+	Committed func([]Event)
 	// Now is the clock by which work is due, leases end, answers expire and PostgreSQL's partitions are made; nil means
 	// [time.Now]. It may jump: if it is set back, scheduled work is delayed by as much.
 	Now func() time.Time
@@ -69,7 +72,7 @@ type Store struct {
 func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	o = cmp.Or(o, &Options{})
 	s := &Store{
-		engine:  engine{now: o.Now},
+		engine:  engine{now: o.Now, committed: o.Committed},
 		writing: make(chan struct{}, 1),
 		logger:  cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		wait:    cmp.Or(o.Wait, 2*time.Second),

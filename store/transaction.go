@@ -26,12 +26,15 @@ type transaction struct {
 	querier
 	engine
 	logger *slog.Logger
+	events []Event // added so far
 }
 
 // engine holds the kind of database and the clock.
 type engine struct {
 	postgres bool
 	now      func() time.Time // Options.Now
+	// committed is Options.Committed.
+	committed func([]Event)
 }
 
 // ifPostgres returns a part of a statement that SQLite, where only one transaction writes at a time, does not need.
@@ -88,10 +91,22 @@ func (s *Store) updatePostgres(ctx context.Context, do func(*transaction) error)
 	if err != nil {
 		return err
 	}
-	if err := do(&transaction{tx, s.engine, s.logger}); err != nil {
+	t := &transaction{querier: tx, engine: s.engine, logger: s.logger}
+	if err := do(t); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	t.tell()
+	return nil
+}
+
+// tell hands the events of a committed transaction on.
+func (tx *transaction) tell() {
+	if tx.committed != nil && len(tx.events) > 0 {
+		tx.committed(tx.events)
+	}
 }
 
 func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) error {
@@ -108,14 +123,19 @@ func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) e
 		s.saveDeleted(ctx)
 		return err
 	}
+	tx := &transaction{querier: s.writer, engine: s.engine, logger: s.logger}
 	err := s.begin(ctx)
 	if err == nil {
-		err = do(&transaction{s.writer, s.engine, s.logger})
+		err = do(tx)
 	}
 	if err == nil {
 		if _, err = s.writer.ExecContext(ctx, "COMMIT"); err == nil {
 			_ = s.file.recordWrite(ctx, nil)
-			return s.file.check(ctx) // what was written to a file deleted meanwhile is lost
+			// What was written to a file deleted meanwhile is lost.
+			if err = s.file.check(ctx); err == nil {
+				tx.tell()
+			}
+			return err
 		}
 	}
 	err = s.file.recordWrite(ctx, err)

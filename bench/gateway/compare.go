@@ -19,7 +19,8 @@ type scenario struct {
 	query  string // the mock upstream's shape
 	conns  int
 	stream bool
-	share  float64 // of the calls that the whole gateway can serve; 0 means unlimited
+	share  float64 // of the calls that the whole gateway can serve
+	rate   float64 // calls a second; if this and share are 0, as many as possible
 }
 
 // The shapes of the mock upstream's answers.
@@ -33,6 +34,8 @@ func scenarios() []scenario {
 		{name: "JSON, 32 connections, 80 % load", query: shortAnswer, conns: 32, share: .8},
 		{name: "SSE, 100 streams, a chunk each 10 ms", query: pacedStream, conns: 100, stream: true},
 		{name: "JSON, 32 connections, full load", query: shortAnswer, conns: 32},
+		{name: "JSON, 400 calls a second", query: shortAnswer, conns: 32, rate: 400},
+		{name: "JSON, 20 calls a second", query: shortAnswer, conns: 32, rate: 20},
 		{name: "JSON, 1 connection", query: shortAnswer, conns: 1},
 		{name: "SSE, 1 connection, a chunk each 10 ms", query: pacedStream, conns: 1, stream: true},
 	}
@@ -120,7 +123,7 @@ func measure(
 			return nil, fmt.Errorf("%s, %s: %w", s.name, t.name, err)
 		}
 	}
-	rate := 0.0
+	rate := s.rate
 	if s.share > 0 {
 		full, err := loadOnce(ctx, proxies[wholeName], s, 0, warmUp)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"sync"
 
@@ -37,6 +38,9 @@ func serveGateway(ctx context.Context, args []string, _ io.Writer) error {
 		}
 		defer stop()
 	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(3, runtime.GOMAXPROCS(0))) // as ibid serve does
+	}
 	to, err := url.Parse(*up)
 	if err != nil {
 		return err
@@ -59,16 +63,16 @@ func withGateway(
 		return err
 	}
 	defer func() { _ = j.Close() }()
-	s, err := store.Open(ctx, filepath.Join(dir, "ibid.db"), nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = s.Close() }()
-	b, err := bus.Open(ctx, bus.Embedded, nil)
+	b, err := bus.Open(ctx, "", nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = b.Close() }() //nolint:contextcheck // it lives as long as the program
+	s, err := store.Open(ctx, filepath.Join(dir, "ibid.db"), &store.Options{Committed: b.Committed()})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
 	o.Journal, o.Store, o.Bus = j, s, b
 	g, err := gateway.New(o)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -92,6 +93,10 @@ func serve(
 	terminal := isTerminal(w.err)
 	w.err = &locked{w: w.err}
 	o.Logger, o.Env, o.Version = newLogger(w.err, c.Quiet), w.env, readBuild().Version
+	if procs, raised := raiseProcs(w.env); raised {
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "GOMAXPROCS raised, so that calls continue while others are written to disk",
+			slog.Int("gomaxprocs", procs))
+	}
 	s, err := server.Open(ctx, c, o)
 	if err != nil {
 		return err
@@ -123,6 +128,20 @@ func serve(
 		}
 		return nil
 	})
+}
+
+// minProcs is how many processors Go is to use at least. SQLite runs in this process, and a goroutine in its fsync
+// occupies a processor of Go's until it returns: with only one, every call waits for every commit. See
+// docs/performance.md.
+const minProcs = 3
+
+// raiseProcs makes Go use minProcs, unless it uses more already or the environment says how many.
+func raiseProcs(env server.Env) (procs int, raised bool) {
+	if set, _ := env("GOMAXPROCS"); set != "" || runtime.GOMAXPROCS(0) >= minProcs {
+		return runtime.GOMAXPROCS(0), false
+	}
+	runtime.GOMAXPROCS(minProcs)
+	return minProcs, true
 }
 
 // stopSignals returns a context that ends with the first signal to stop. A second signal ends the program.

@@ -28,7 +28,7 @@ func TestTracesFromSDK(t *testing.T) {
 	s := testenv.Must(store.Open(ctx, filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	defer s.Close()
 	secret := testenv.Must(s.NewToken(ctx, &store.Token{Tenant: "t", Scopes: []string{store.ScopeWrite}}))(t)
-	b := testenv.Must(bus.Open(ctx, bus.Embedded, nil))(t)
+	b := testenv.Must(bus.Open(ctx, "", nil))(t)
 	defer b.Close()
 	a := testenv.Must(api.New(&api.Options{Store: s, Bus: b, Guard: gateway.NewGuard(&gateway.GuardOptions{Store: s})}))(t)
 	defer a.Close()

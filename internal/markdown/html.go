@@ -100,30 +100,10 @@ func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	ed.leaves(t.root)
 	slices.SortStableFunc(ed.blocks, func(a, b leaf) int { return cmp.Compare(a.Start, b.Start) })
 	for _, b := range ed.blocks {
-		for len(ed.cuts) > 0 && ed.cuts[0].Start < b.End {
-			ed.cut(b.node, ed.cuts[0])
-			ed.cuts = ed.cuts[1:]
-		}
+		ed.cut(b.node, b.End)
 		ed.insertBelow(b.node, b.End)
 	}
 	return t, len(ed.insert) == 0
-}
-
-// HasFootnotes reports whether txt defines footnotes and uses each of them: goldmark drops unused ones with their
-// words.
-func HasFootnotes(txt string) bool {
-	found := false
-	for line := range strings.SplitSeq(txt, "\n") {
-		label, _, ok := strings.Cut(strings.TrimLeft(line, " >\t"), "]:")
-		if !ok || !strings.HasPrefix(label, "[^") {
-			continue
-		}
-		if strings.Count(txt, label+"]") <= strings.Count(txt, label+"]:") {
-			return false
-		}
-		found = true
-	}
-	return found
 }
 
 // editor removes ranges from a tree and inserts nodes.
@@ -175,23 +155,34 @@ func (e *editor) insertBlock(blocks []Block, m Mark, index int) {
 	e.root.AppendChild(e.root, p)
 }
 
-func (e *editor) cut(parent ast.Node, s Span) {
+// cut removes the cuts that begin before limit from the inline content of parent.
+func (e *editor) cut(parent ast.Node, limit int) {
 	for c := parent.FirstChild(); c != nil; {
 		next := c.NextSibling()
 		at, ok := e.extent(c)
+		for ok && len(e.cuts) > 0 && e.cuts[0].End <= at.Start {
+			e.cuts = e.cuts[1:]
+		}
+		if len(e.cuts) == 0 || e.cuts[0].Start >= limit {
+			return
+		}
+		s := e.cuts[0]
 		t, isText := c.(*ast.Text)
 		switch {
-		case !ok || at.End <= s.Start || at.Start >= s.End:
+		case !ok || at.Start >= s.End || at.End <= s.Start:
 		case isText:
 			if at.Start < s.Start {
 				left := ast.NewTextSegment(text.NewSegment(at.Start, s.Start))
 				parent.InsertBefore(parent, c, left)
 			}
 			t.Segment = text.NewSegment(min(s.End, at.End), at.End)
+			if s.End < at.End {
+				next = c // another cut may follow
+			}
 		case s.Start <= at.Start && at.End <= s.End:
 			parent.RemoveChild(parent, c)
 		default:
-			e.cut(c, s)
+			e.cut(c, min(limit, at.End))
 		}
 		c = next
 	}

@@ -113,9 +113,9 @@ func (w *latexWriter) code(n ast.Node) {
 		w.WriteString("\n\\begin{verbatim}\n" + body + "\n\\end{verbatim}\n")
 		return
 	}
-	w.WriteString("\n\\begin{quote}\\ttfamily\n")
+	w.WriteString("\n\\begin{quote}\\ttfamily\\parindent0pt\n")
 	for line := range strings.SplitSeq(body, "\n") {
-		w.WriteString("\\noindent\\mbox{}" + strings.ReplaceAll(EscapeLaTeX(line), " ", "~") + "\\par\n")
+		w.WriteString("\\mbox{}" + strings.ReplaceAll(EscapeLaTeX(line), " ", "~") + "\\par\n")
 	}
 	w.WriteString("\\end{quote}\n")
 }
@@ -247,8 +247,8 @@ func EscapeLaTeX(s string) string {
 }
 
 var latexEscapes = map[rune]string{
-	'\\': `\textbackslash{}`, '^': `\textasciicircum{}`, '~': `\textasciitilde{}`, '<': `\textless{}`,
-	'>': `\textgreater{}`, '|': `\textbar{}`, '"': `\textquotedbl{}`, '`': `\textasciigrave{}`, '[': `{[}`, ']': `{]}`,
+	'\\': `\textbackslash{}`, '^': `\^{}`, '~': `\~{}`, '<': `\textless{}`,
+	'>': `\textgreater{}`, '|': `\textbar{}`, '"': `\textquotedbl{}`, '`': "\\`{}", '[': `{[}`, ']': `{]}`,
 	'{': `\{`, '}': `\}`, '$': `\$`, '&': `\&`, '#': `\#`, '%': `\%`, '_': `\_`,
 }
 

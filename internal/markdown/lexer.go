@@ -18,7 +18,7 @@ const (
 	maxMath    = 4096
 	maxInline  = 512 // math between single dollar signs
 	maxNesting = 16  // brackets within brackets
-	maxBracket = 40  // the contents of brackets that are not a link
+	maxBracket = 160 // the contents of brackets that are not a link
 	maxLine    = 1024
 )
 
@@ -224,20 +224,28 @@ func math(s string, last bool) (n int, certain bool) {
 // Lexer finds words in brackets that are not a link, nor in code, a link, a URL or a formula. It reads a text once, as
 // it grows, and stops before anything that the next bytes may still change. The zero value reads from the beginning.
 type Lexer struct {
-	At    int // offset up to which the text has been read
-	fence Fence
+	At int // offset up to which the text has been read
+	// Wide also finds words in 【】, ［］ and parentheses, and numbers in superscript digits; Links also finds links. What
+	// was found is told by its first character, and a link by its last.
+	Wide, Links bool
+	fence       Fence
 }
 
 // Next returns the next such words, including the brackets; later ones may begin inside. It returns false at the end of
 // what can be read for now. text is the whole text so far, and last means that it is complete.
 func (l *Lexer) Next(text string, last bool) (Span, bool) {
+	stops := &lexerStops
+	if l.Wide {
+		stops = &wideStops
+	}
 	for l.skipCode(text, last) {
-		n := strings.IndexAny(text[l.At:], "`\\[\n<:$")
-		if n < 0 {
-			l.At = len(text)
+		for l.At < len(text) && !stops[text[l.At]] {
+			l.At++
+		}
+		if l.At == len(text) {
 			break
 		}
-		l.At += n
+		var n int
 		var certain bool
 		rest, step := text[l.At:], 1
 		switch rest[0] {
@@ -248,20 +256,37 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 			n, certain = Code(rest, last)
 			step = Run(rest)
 		case '<':
-			n, certain = autolink(rest, last)
+			if n, certain = codeElement(rest, last); certain && n == 0 {
+				n, certain = autolink(rest, last)
+			}
 		case ':':
 			n, certain = address(rest, last)
 		case '[':
-			if n, certain = Link(rest, last); certain && n == 0 {
+			n, certain = Link(rest, last)
+			switch {
+			case certain && n == 0:
 				if n, certain = bracket(rest, last); certain && n > 0 {
 					l.At++
 					return Span{l.At - 1, l.At - 1 + n}, true
 				}
+			case certain && l.Links && rest[n-1] == ')':
+				l.At += n
+				return Span{l.At - n, l.At}, true
 			}
-		default: // \ and $
+		case '\\', '$':
 			n, certain = math(rest, last)
 			if rest[0] == '\\' || strings.HasPrefix(rest, "$$") {
 				step = min(2, len(rest)) // an escape, or delimiters that open nothing
+			}
+		default:
+			if n, certain = wide(rest, last); certain && n > 0 {
+				from := l.At
+				if _, size := utf8.DecodeRuneInString(rest); rest[0] == 0xC2 || rest[0] == 0xE2 {
+					l.At += n // digits, not brackets
+				} else {
+					l.At += size
+				}
+				return Span{from, from + n}, true
 			}
 		}
 		if !certain {
@@ -272,16 +297,88 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 	return Span{}, false
 }
 
-// bracket parses brackets without nested ones.
-func bracket(s string, last bool) (n int, certain bool) {
-	end := strings.IndexAny(s[1:], "[]\n")
-	switch {
-	case end < 0 || end > maxBracket:
-		return 0, last || len(s) > maxBracket
-	case s[1+end] != ']':
-		return 0, true
+// lexerStops are the bytes at which a [Lexer] stops, wideStops those at which a wide one does: the first bytes of wide
+// brackets and superscript digits, too.
+var lexerStops, wideStops = stops("`\\[\n<:$"), stops("`\\[\n<:$(\xC2\xE2\xE3\xEF")
+
+func stops(bytes string) (table [256]bool) {
+	for i := range len(bytes) {
+		table[bytes[i]] = true
 	}
-	return end + 2, true
+	return table
+}
+
+// wide parses parentheses, wide brackets, or superscript digits.
+func wide(s string, last bool) (n int, certain bool) {
+	for _, pair := range [...][2]string{{"(", ")"}, {"【", "】"}, {"［", "］"}, {"〔", "〕"}} {
+		if strings.HasPrefix(s, pair[0]) {
+			return bracketed(s, pair[0], pair[1], last)
+		}
+		if len(s) < len(pair[0]) && strings.HasPrefix(pair[0], s) {
+			return 0, last
+		}
+	}
+	for n < len(s) {
+		r, size := utf8.DecodeRuneInString(s[n:])
+		if SuperscriptDigit(r) < 0 {
+			whole := utf8.FullRuneInString(s[n:])
+			return n, last || whole
+		}
+		n += size
+	}
+	return n, last
+}
+
+// SuperscriptDigit returns the value of a superscript digit, or -1.
+func SuperscriptDigit(r rune) int {
+	switch {
+	case r == '¹':
+		return 1
+	case r == '²' || r == '³':
+		return int(r-'²') + 2
+	case r == '⁰' || '⁴' <= r && r <= '⁹':
+		return int(r - '⁰')
+	}
+	return -1
+}
+
+// bracket parses brackets without nested ones.
+func bracket(s string, last bool) (n int, certain bool) { return bracketed(s, "[", "]", last) }
+
+// bracketed is bracket for any pair.
+func bracketed(s, opening, closing string, last bool) (n int, certain bool) {
+	begin := len(opening)
+	end := strings.IndexAny(s[begin:min(len(s), begin+maxBracket)], opening+closing+"\n")
+	switch {
+	case end < 0:
+		return 0, last || len(s) >= begin+maxBracket
+	case strings.HasPrefix(s[begin+end:], closing):
+		return begin + end + len(closing), true
+	}
+	return 0, true
+}
+
+// codeElement parses an HTML element that contains code: <code>x[1]</code>.
+func codeElement(s string, last bool) (n int, certain bool) {
+	const longest = 64 // bytes of an opening tag
+	for _, name := range [...]string{"code", "pre", "kbd", "samp", "tt", "var"} {
+		if m := min(len(s)-1, len(name)); !strings.EqualFold(s[1:1+m], name[:m]) {
+			continue
+		} else if m < len(name) || len(s) == 1+m {
+			return 0, last
+		}
+		tag, ended := s[:min(len(s), longest)], last || len(s) >= longest
+		end := strings.IndexByte(tag, '>')
+		if end < 0 || s[1+len(name)] != '>' && s[1+len(name)] != ' ' {
+			return 0, ended || s[1+len(name)] != '>' && s[1+len(name)] != ' '
+		}
+		window, ended := s[:min(len(s), maxCode)], last || len(s) >= maxCode
+		if i := strings.Index(window, "</"+s[1:1+len(name)]+">"); i > 0 {
+			return i + len("</>") + len(name), true
+		}
+		return 0, ended
+	}
+	return 0, true
 }
 
 // skipCode moves past code blocks and reports whether there is text to read after them. For a long line its beginning

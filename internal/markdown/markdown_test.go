@@ -33,7 +33,11 @@ func TestConstructs(t *testing.T) {
 		"math": {math, []string{
 			`\(a+b\)| c`, `\[a\]|`, "$$a\nb$$|", "$a$| b", "$a $", "$ a$", "$5 and $6", "$a\nb$", "$$a\n\nb$$", `\(a`,
 		}},
-		"words in brackets": {bracket, []string{"[1]| a", "[a b]|", "[a[b]", "[a\n]", "[" + strings.Repeat("a", 50) + "]"}},
+		"words in brackets": {bracket, []string{"[1]| a", "[a b]|", "[a[b]", "[a\n]", "[" + strings.Repeat("a", maxBracket) + "]"}},
+		"wide brackets":     {wide, []string{"【1】| a", "［2］|", "〔a〕|", "(b)| c", "(a (b)", "【a\n】", "²³| a", "¹|x", "é", "“a"}},
+		"an element of code": {codeElement, []string{
+			"<code>x[1]</code>| a", "<pre class=\"x\">[2]</pre>|", "<CODE>a</CODE>|", "<codec>", "<c", "<b>[1]</b>", "<var>x",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, text := range test.texts {
@@ -84,6 +88,29 @@ func TestLexer(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%q in pieces of %d (-want +got):\n%s", text, size, diff)
 			}
+		}
+	}
+}
+
+// TestWideLexer finds other brackets and links, too, and what is inside brackets that are not used.
+func TestWideLexer(t *testing.T) {
+	const text = "a (b [c]) 【d】 ［e］ km² [f](u) <code>[g]</code> ![h](v)"
+	for _, size := range []int{len(text), 1, 3} {
+		var got []string
+		l := Lexer{Wide: true, Links: true}
+		for end := 0; end < len(text); {
+			end = min(end+size, len(text))
+			for {
+				s, ok := l.Next(text[:end], end == len(text))
+				if !ok {
+					break
+				}
+				got = append(got, text[s.Start:s.End])
+			}
+		}
+		want := []string{"(b [c])", "[c]", "【d】", "［e］", "²", "[f](u)", "[h](v)"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"sort"
@@ -19,6 +18,7 @@ import (
 // HTML or LaTeX may edit its tree.
 type Document struct {
 	Text    string
+	End     int     // end of the text, without white space
 	Lines   []Span  // inline content by line, without indentation, prefixes and trailing space; in order
 	Blocks  []Block // the children of the document; in order
 	Solids  []Solid // in order, not nested
@@ -53,13 +53,16 @@ type Block struct {
 	Raw      bool   // it is code or HTML
 	FirstRaw int    // start of the first code or HTML inside, or -1
 	Closer   string // what would close it if the text ends inside it; else empty
+	End      int    // end of its text, without white space
+	Filled   int    // index of the last block up to this one that has lines or is or contains code or HTML, or -1
+	Last     int    // index of the last block that no blank line separates from it, excluding one with a Closer
 
 	node ast.Node
 }
 
 // Parse parses txt.
 func Parse(txt string) *Document {
-	d := &Document{Text: txt, labels: map[string]bool{}}
+	d := &Document{Text: txt, End: len(strings.TrimRight(txt, " \t\r\n\v\f")), labels: map[string]bool{}}
 	pc := parser.NewContext()
 	d.tree = parseTree(txt, shallow(txt), false, pc)
 	for _, ref := range pc.References() {
@@ -73,6 +76,7 @@ func Parse(txt string) *Document {
 	}
 	b.walk(b.root, false)
 	slices.SortFunc(d.Lines, byStart)
+	b.measure()
 	slices.SortFunc(b.raws, byStart)
 	slices.SortFunc(d.Phrases, byStart)
 	d.Solids = outermost(b.solids)
@@ -164,37 +168,36 @@ type tree struct {
 	boxes  []Span            // task boxes
 	tag    string            // the open HTML element whose content is not prose
 	tagAt  int
+	bounds
 }
 
 // parseTree parses source. If notes is set, footnotes are supported.
 func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
-	t := &tree{text: txt, source: source, at: map[ast.Node]Span{}}
+	t := &tree{text: txt, source: source, at: map[ast.Node]Span{}, bounds: newBounds(len(source))}
 	var inline []util.PrioritizedValue
 	add := func(p parser.InlineParser, priority int) {
-		recording := &recordingParser{
-			InlineParser: p, to: t, bare: priority == bareLinks, left: linkFloor + linkPer*len(source),
-		}
+		bounded := &inlineParser{InlineParser: p, to: t, bare: priority == bareLinks}
 		if c, ok := p.(parser.CloseBlocker); ok { // it resets its state at the end of a block
 			inline = append(inline, util.Prioritized(struct {
-				*recordingParser
+				*inlineParser
 				parser.CloseBlocker
-			}{recording, c}, priority))
+			}{bounded, c}, priority))
 			return
 		}
-		inline = append(inline, util.Prioritized(recording, priority))
+		inline = append(inline, util.Prioritized(bounded, priority))
 	}
 	add(extension.NewTaskCheckBoxParser(), 0)
 	add(parser.NewCodeSpanParser(), 100)
 	add(parser.NewLinkParser(), 200)
 	add(parser.NewAutoLinkParser(), 300)
 	add(parser.NewRawHTMLParser(), 400)
-	inline = append(inline, util.Prioritized(parser.NewEmphasisParser(), 500),
-		util.Prioritized(extension.NewStrikethroughParser(), 500))
+	add(parser.NewEmphasisParser(), 500)
+	add(extension.NewStrikethroughParser(), 500)
 	if strings.Contains(txt, "://") || strings.Contains(txt, "www.") || strings.Contains(txt, "@") {
 		add(extension.NewLinkifyParser(), bareLinks) // costs a quarter of the time
 	}
 	blocks := parser.DefaultBlockParsers()
-	transformers := []util.PrioritizedValue{util.Prioritized(extension.NewTableASTTransformer(), 0)}
+	transformers := []util.PrioritizedValue{util.Prioritized(cellCode{}, 0)}
 	if notes {
 		blocks = append(blocks, util.Prioritized(extension.NewFootnoteBlockParser(), 999))
 		add(extension.NewFootnoteParser(), 101)
@@ -203,44 +206,39 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 	t.root = parser.NewParser(
 		parser.WithBlockParsers(blocks...),
 		parser.WithParagraphTransformers(
-			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
-			util.Prioritized(extension.NewTableParagraphTransformer(), 200),
+			util.Prioritized(definitions{}, 100),
+			util.Prioritized(newTables(&t.bounds), 200),
 		),
 		parser.WithInlineParsers(inline...),
 		parser.WithASTTransformers(transformers...),
-	).Parse(text.NewReader(source), parser.WithContext(pc))
+	).Parse(text.NewReader(source), parser.WithContext(boundedContext{pc, &t.bounds}))
 	return t
 }
 
 // bareLinks is the priority of goldmark's parser for bare URLs.
 const bareLinks = 999
 
-// The maximum bytes that goldmark may read for destinations that turn out not to be links: for each it reads to the end
-// of the line, so a long line of unfinished links would cost quadratic time.
-const (
-	linkFloor = 4 << 20
-	linkPer   = 64 // per byte of text
-)
-
-// recordingParser records the extent of each construct of the embedded parser: goldmark's tree has only the start of
-// some. It has a budget for destinations that turn out not to be links; beyond it, brackets are text.
-type recordingParser struct {
+// inlineParser is one of goldmark's parsers, within bounds. It records the extent of each construct: goldmark's tree has
+// only the start of some.
+type inlineParser struct {
 	parser.InlineParser
 	to   *tree
 	bare bool
-	left int
 }
 
-func (p *recordingParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+func (p *inlineParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	line, before := block.PeekLine()
-	address := bytes.HasPrefix(line, []byte("]("))
-	if address && p.left < 0 {
-		return nil
+	p.to.enter(parent)
+	if p.to.refuses(line, before.Start, p.to.source) {
+		if line[0] != '`' {
+			return nil
+		}
+		n := backquotes(line)
+		block.Advance(n)
+		return ast.NewTextSegment(before.WithStop(before.Start + n))
 	}
-	n := p.InlineParser.Parse(parent, block, pc)
-	if n == nil && address {
-		p.left -= len(line)
-	}
+	n := p.InlineParser.Parse(parent, &boundedReader{block, &p.to.bounds}, pc)
+	p.to.spend(line, before.Start, n)
 	if n != nil {
 		_, after := block.Position()
 		p.to.record(n, Span{before.Start, after.Start}, p.bare)
@@ -341,6 +339,8 @@ type treeReader struct {
 	*tree
 	raws  []Span  // code and HTML blocks at any depth
 	found []Solid // by scan
+	// where the run of characters ends that scan last took for a URL
+	runEnd int
 }
 
 // top adds a child of the document.
@@ -356,6 +356,32 @@ func (b *treeReader) top(n ast.Node) {
 		blk.Closer = closerOf(n, b.Text[blk.Start:])
 	}
 	b.Blocks = append(b.Blocks, blk)
+}
+
+// measure sets End, Filled and Last of all blocks. It finds each of them once, however many citations end there.
+func (b *treeReader) measure() {
+	end, lines := len(b.Text), len(b.Lines)
+	for i := len(b.Blocks) - 1; i >= 0; i-- {
+		blk := &b.Blocks[i]
+		blk.End = blk.Start + len(strings.TrimRight(b.Text[blk.Start:end], " \t\r\n\v\f"))
+		before := b.LinesBefore(blk.Start)
+		if blk.Filled = -1; blk.Raw || blk.FirstRaw >= 0 || before < lines {
+			blk.Filled = i
+		}
+		lines = before
+		if blk.Last = i; i+1 < len(b.Blocks) && b.Blocks[i+1].Closer == "" {
+			gap := strings.TrimRight(b.Text[blk.End:end], " \t\r")
+			if !strings.HasSuffix(gap, "\n\n") && !strings.HasSuffix(b.Text[blk.End:end], "\n\r\n") {
+				blk.Last = b.Blocks[i+1].Last
+			}
+		}
+		end = blk.Start
+	}
+	for i := 1; i < len(b.Blocks); i++ {
+		if b.Blocks[i].Filled < 0 {
+			b.Blocks[i].Filled = b.Blocks[i-1].Filled
+		}
+	}
 }
 
 // startOf returns where a block starts, or a negative number if goldmark does not know.
@@ -455,10 +481,9 @@ func (b *treeReader) line(s Span) {
 	if EndsInEscape(b.Text[s.Start:s.End]) {
 		s.End-- // a hard break, or a backslash that would escape a character added after it
 	}
-	for _, box := range b.boxes {
-		if s.Start <= box.Start && box.Start < s.End {
-			s.Start = min(s.End, box.End)
-		}
+	i, _ := slices.BinarySearchFunc(b.boxes, s.Start, func(box Span, at int) int { return box.Start - at })
+	for ; i < len(b.boxes) && b.boxes[i].Start < s.End; i++ {
+		s.Start = max(s.Start, min(s.End, b.boxes[i].End))
 	}
 	content := b.Text[s.Start:s.End]
 	if i := strings.Index(content, "]:"); i > 2 && strings.HasPrefix(content, "[^") &&
@@ -582,16 +607,17 @@ func (b *treeReader) footnoteLen(at int) int {
 	return n
 }
 
-// address returns the extent of the URL whose "://" is at at.
+// address returns the extent of the URL whose "://" is at at. It ends where the run of characters does that URLs may have.
 func (b *treeReader) address(at int) Span {
 	s := Span{at, at}
 	for s.Start > 0 && at-s.Start < 16 && isAlnum(b.Text[s.Start-1]) {
 		s.Start--
 	}
-	end := at + len("://")
+	end := max(at+len("://"), b.runEnd)
 	for end < len(b.Text) && b.Text[end] > ' ' && b.Text[end] < 0x7F && strings.IndexByte("<>\"`|*", b.Text[end]) < 0 {
 		end++
 	}
+	b.runEnd = end
 	url := strings.TrimRight(b.Text[at:end], ".,;:!?'_~)]")
 	if s.Start == at || len(url) <= len("://") {
 		return Span{at, at}
@@ -614,32 +640,6 @@ func (b *treeReader) mailbox(at int) Span {
 		return Span{at, at}
 	}
 	return Span{start, at + 1 + len(host)}
-}
-
-// deepest is the maximum number of quotes and lists that may start on one line. Goldmark's time is quadratic in it.
-const deepest = 64
-
-// shallow returns txt with each line that nests deeper than deepest turned into text from there on. Offsets do not
-// change.
-func shallow(txt string) []byte {
-	source := []byte(txt)
-	at := 0
-	for line := range strings.Lines(txt) {
-		marks := 0
-		lead := len(line) - len(strings.TrimLeft(line, ">-+*. \t)0123456789"))
-		for i := 0; lead > deepest && i < lead; i++ {
-			item := i+1 < len(line) && strings.IndexByte("-+*.)", line[i]) >= 0 && IsSpace(line[i+1])
-			if item || line[i] == '>' {
-				marks++
-			}
-			if marks > deepest {
-				source[at+i] = 'x'
-				break
-			}
-		}
-		at += len(line)
-	}
-	return source
 }
 
 // Leaf is a block that contains no other blocks.

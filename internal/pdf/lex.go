@@ -476,7 +476,7 @@ func (f *file) unpredict(data []byte, param dict) []byte {
 		return otherwise
 	}
 	predictor := number("Predictor", 1)
-	if predictor < 2 {
+	if predictor < 2 || len(data) == 0 || !f.spend(1+len(data)/bytesPerWork) {
 		return data
 	}
 	bits := number("Colors", 1) * number("BitsPerComponent", 8)

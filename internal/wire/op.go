@@ -93,7 +93,10 @@ type Source struct {
 	ID  string // the id shown to users; if empty, made from Kind and a counter
 	// GlobalID is the provider's id if it means the same source in every answer (an OpenAI file id); empty for
 	// positional ids such as doc:0.
-	GlobalID    string
+	GlobalID string
+	// Label is what marks in the answer's text call it by, without brackets: "1", "doc-a". If no source of the list has
+	// one, they count the list from 1.
+	Label       string
 	Kind        string // kindWeb …
 	Title       string
 	URL         string // as it should be opened
@@ -197,12 +200,18 @@ const (
 	BlockSpan               // a whole block of text
 )
 
-// Markers describes how a provider marks citations in the visible text.
+// Markers describes the list that marks in the visible text refer to: the provider's, or one of the prompt.
 type Markers struct {
 	Style MarkerStyle
 	// Links means that links in the text whose address is that of a source are its citations: nothing else places them.
 	Links bool
-	Refs  []Ref // what each number points to, from number 1; one without a Source points to nothing
+	// Refs are the list, in order. A mark calls one by the Label of its source, if any source has one, else by its
+	// number from 1. One without a Source points to nothing.
+	Refs []Ref
+	// Names means that the ids, file names and titles of sources in brackets are marks, and links to their addresses.
+	Names bool
+	// Round means that numbers in parentheses are marks: (1).
+	Round bool
 }
 
 // MarkerStyle is the shape of an inline marker.
@@ -210,8 +219,8 @@ type MarkerStyle uint8
 
 // The marker shapes.
 const (
-	bracketNumber MarkerStyle = iota // [1]
-	DocNumber                        // [doc1]
+	bracketNumber MarkerStyle = iota // [1], and all the others
+	DocNumber                        // [doc1] only
 )
 
 // The codes of issues that parsers find. docs/answer.md describes them for readers.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -44,6 +45,9 @@ const (
 	gatherWait = 300 * time.Microsecond // how long a commit smaller than the last one waits for more records
 	retryWait  = 500 * time.Millisecond // delay after a failed commit
 	idleWait   = 100 * time.Millisecond // delay from the last commit to deleting what was released
+
+	// maxRecent is how many bytes of durable records are kept in memory for readers that keep up.
+	maxRecent = 4 << 20
 )
 
 // Position is the position of a record in a journal: the first has 1, the next 2. It survives restarts, but the
@@ -81,6 +85,7 @@ type Journal struct {
 	changed   chan struct{} // closed and replaced when something below changes that Sync and Readers wait for
 	queue     []entry       // appended but not yet durable
 	queued    int           // bytes of queue
+	recent    []entry       // the last durable records, without gaps, for readers: see maxRecent
 	lastGroup int           // records in the last group
 	bytes     int64         // Stats.Bytes
 	last      Position      // the last position assigned
@@ -270,9 +275,40 @@ func (j *Journal) Release(p Position) error {
 	}
 	if p > j.released {
 		j.released = p
+		j.forget()
 		j.wakeWriter()
 	}
 	return nil
+}
+
+// remember keeps durable records for readers. j.mu must be held.
+func (j *Journal) remember(group []entry) {
+	if j.readers == 0 {
+		j.recent = nil
+		return
+	}
+	j.recent = append(j.recent, group...)
+	j.forget()
+}
+
+// forget drops the oldest recent records that are released, or too much. j.mu must be held.
+func (j *Journal) forget() {
+	bytes := 0
+	first := len(j.recent)
+	for first > 0 && j.recent[first-1].at > j.released && bytes+len(j.recent[first-1].record) <= maxRecent {
+		first--
+		bytes += len(j.recent[first].record)
+	}
+	clear(j.recent[:first])
+	j.recent = slices.Delete(j.recent, 0, first)
+}
+
+// recentAfter returns the recent records after a position, or nil if they do not begin there. j.mu must be held.
+func (j *Journal) recentAfter(p Position) []entry {
+	if len(j.recent) == 0 || p+1 < j.recent[0].at || p >= j.recent[len(j.recent)-1].at {
+		return nil
+	}
+	return slices.Clone(j.recent[p+1-j.recent[0].at:])
 }
 
 // Stats returns the current state of the journal.
@@ -357,7 +393,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// Next returns the next record, which belongs to the caller, and its position. It waits until there is one. An
+// Next returns the next record, which must not be changed, and its position. It waits until there is one. An
 // available record is returned even if ctx has ended, so an error of ctx means that there was none. After
 // [Journal.Close], Next returns io.EOF once all is read; after Close, ErrClosed. Damaged records are skipped, counted
 // and logged. Any other error is ctx's or a read error; calling Next again retries.
@@ -373,7 +409,11 @@ func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 		r.j.mu.Lock()
 		db, durable, ended, changed := r.j.db, r.j.durable, r.j.ended, r.j.changed
 		r.last = max(r.last, r.j.released)
+		r.page = r.j.recentAfter(r.last)
 		r.j.mu.Unlock()
+		if len(r.page) > 0 {
+			continue
+		}
 		if r.last < durable {
 			to, page, err := db.page(r.last, durable) //nolint:contextcheck // a read of a few rows
 			if err == nil {

@@ -88,6 +88,7 @@ func (j *Journal) writeQueue() time.Duration {
 		j.noteError(err)
 		if err == nil {
 			j.durable, written = group[len(group)-1].at, Position(len(group))
+			j.remember(group)
 			j.queue = append([]entry(nil), j.queue[len(group):]...)
 			for i := range group {
 				j.queued -= len(group[i].record)
