@@ -90,6 +90,7 @@ func (p *chat) sourceList(name string, list scan.Value) {
 	var refs []Ref
 	for a, i := scan.Elements(list), 0; a.Next() && !a.Cut() && p.numbered(i); i++ {
 		s, n := listed(a.Val)
+		s.Label = label(a.Val)
 		if s.URL == "" && s.Title == "" && s.Content == "" && s.Filename == "" && s.GlobalID == "" {
 			p.unknown("source in "+name, a.Val)
 			continue
@@ -108,6 +109,9 @@ func (p *chat) sourceList(name string, list scan.Value) {
 		p.linked(0)
 	}
 }
+
+// label returns what a list says that marks call its element: Zhipu's ref_1. Numbers count the list anyway.
+func label(v scan.Value) string { return v.Get("refer").Str() }
 
 // numberAs sets what the number n stands for.
 func (p *chat) numberAs(refs []Ref, n int, key string) []Ref {

@@ -24,6 +24,7 @@ type Config struct {
 	// The documents given to the model, in place of those in Request. The Key of one without is the format's default
 	// id.
 	Documents []Source
+	Mapping   Mapping   // for generic-sources
 	Emit      func(*Op) // receives the operations
 	// Stream reports whether the documents are framed as the events of a stream. It may be called from the first
 	// document on. Nil means that they are not.
@@ -68,6 +69,7 @@ var formats = [...]format{
 	{"xai-chat", "xai", looksFlavour(xaiChat), newChat},
 	{"mistral-chat", "mistral", looksFlavour(mistralChat), newChat},
 	{"openai-chat", unknownProvider, looksChat, newChat},
+	{"generic-sources", unknownProvider, looksGenericSources, newGenericSources},
 }
 
 // unknownProvider is the provider of an answer in a format that many servers have. A name is never guessed.
