@@ -38,17 +38,16 @@ const (
 )
 
 var leaks = [...]leak{
-	{fileLeak, "<|file-", wordBytes, "|>"},                      // the id of a file that was searched
-	{openLeak, `<cite index="`, numberBytes + "-:, ", `">`},     // Claude
-	{openLeak, `<cite index=\"`, numberBytes + "-:, ", `\">`},   // the same in JSON
-	{closeLeak, `</cite>`, "", ""},                              //
-	{otherLeak, "<grok:render", "", "</grok:render>"},           // Grok
-	{otherLeak, "{render_inline_citation", "", "}"},             //
-	{otherLeak, "[cite_start]", "", ""},                         // Gemini
-	{otherLeak, "[cite_end]", "", ""},                           //
-	{otherLeak, "[cite: ", numberBytes + ", -", "]"},            //
-	{otherLeak, `\ue200`, "", `\ue201`},                         // ChatGPT, its private characters spelled out
-	{otherLeak, "【", numberBytes + "\xe2\x80\xa0" + "L-–", "】"}, // gpt-oss: 【2†L13-L15】
+	{fileLeak, "<|file-", wordBytes, "|>"},                    // the id of a file that was searched
+	{openLeak, `<cite index="`, numberBytes + "-:, ", `">`},   // Claude
+	{openLeak, `<cite index=\"`, numberBytes + "-:, ", `\">`}, // the same in JSON
+	{closeLeak, `</cite>`, "", ""},                            //
+	{otherLeak, "<grok:render", "", "</grok:render>"},         // Grok
+	{otherLeak, "{render_inline_citation", "", "}"},           //
+	{otherLeak, "[cite_start]", "", ""},                       // Gemini
+	{otherLeak, "[cite_end]", "", ""},                         //
+	{otherLeak, "[cite: ", numberBytes + ", -", "]"},          //
+	{otherLeak, `\ue200`, "", `\ue201`},                       // ChatGPT, its private characters spelled out
 }
 
 // maxLeak is the maximum length of a leak in bytes. Known ones are far shorter.
@@ -70,9 +69,6 @@ func (l *leak) match(s []byte) (n int, partial bool) {
 	}
 	switch rest := s[i:]; {
 	case bytes.HasPrefix(rest, []byte(l.end)):
-		if l.end == markEnd && !bytes.Contains(s[:i], []byte("†L")) {
-			return 0, false // a mark of file search
-		}
 		return i + len(l.end), false
 	default:
 		return 0, i < maxLeak && len(rest) < len(l.end) && strings.HasPrefix(l.end, string(rest))
@@ -125,8 +121,8 @@ func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 // thoughtTags are the tags around the reasoning that some models write into their text.
 var thoughtTags = [...]string{"think", "thinking", "thought", "reasoning"}
 
-// leakBytes are the bytes that leaks and tags of thoughts begin with, except citeturn. The last is that of 【.
-var leakBytes = [256]bool{'<': true, '[': true, '{': true, '\\': true, 0xE3: true}
+// leakBytes are the bytes that leaks and tags of thoughts begin with, except citeturn.
+var leakBytes = [256]bool{'<': true, '[': true, '{': true, '\\': true}
 
 // leakStart returns where in s the first leak or tag begins, or may begin if more text follows; -1 if there is none.
 func leakStart(s []byte) int {
@@ -141,7 +137,7 @@ func leakStart(s []byte) int {
 	}
 	const short = 64 // up to which a loop is faster than a search for each byte
 	if len(s) > short && bytes.IndexByte(s, '<') < 0 && bytes.IndexByte(s, '[') < 0 && bytes.IndexByte(s, '{') < 0 &&
-		bytes.IndexByte(s, '\\') < 0 && bytes.IndexByte(s, markBegin[0]) < 0 {
+		bytes.IndexByte(s, '\\') < 0 {
 		return turn
 	}
 	end := len(s)

@@ -51,6 +51,9 @@ func (p *oci) Parse(_ []byte, doc scan.Value) bool {
 	}
 	text, finish := response.Get("text"), response.Get("finishReason").Str()
 	if finish == "" && p.Stream != nil && p.Stream() {
+		if doc.Cut() && p.streamed {
+			return true // it may be the last event, which repeats the whole text
+		}
 		if p.streamed = p.text(Part{}, text) || p.streamed; text != nil {
 			p.delta.learn(doc, text, Part{}, variation{padding: "pad"})
 		}
