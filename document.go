@@ -138,10 +138,11 @@ type DocumentOptions struct {
 	ByID  bool  // markers in cited_text show source ids instead of numbers
 	// Numbering assigns the numbers of the sources and is extended by new ones. If nil, numbers begin at 1.
 	Numbering *Numbering
-	Raw       bool   // include provider_metadata
-	Bare      bool   // leave cited_text empty: rendering it is most of the work. For storing an answer
-	Input     string // the field input
-	AnswerID  string // the field answer_id; null if empty
+	Numbers   Numbers // which numbers the sources get
+	Raw       bool    // include provider_metadata
+	Bare      bool    // leave cited_text empty: rendering it is most of the work. For storing an answer
+	Input     string  // the field input
+	AnswerID  string  // the field answer_id; null if empty
 }
 
 // Document returns a as an answer document. Its size, and the time to make it, grow with the length of the text plus
@@ -159,7 +160,7 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 		o.Numbering = &Numbering{}
 	}
 	w := documentWriter{answer: a, unit: o.Unit, offsets: NewOffsets(a.Text), index: a.sourceIndexes()}
-	w.numbers, w.cited = o.Numbering.number(a, true)
+	w.numbers, w.cited = o.Numbering.number(a, true, o.Numbers)
 	answerID := o.AnswerID
 	d := &Document{
 		Version:      documentVersion,
@@ -188,7 +189,7 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 		Alternatives: make([]*Document, 0, len(a.Alternatives)),
 	}
 	if !o.Bare {
-		d.CitedText = a.Render(&RenderOptions{Style: o.Style, ByID: o.ByID, Numbering: o.Numbering})
+		d.CitedText = a.Render(&RenderOptions{Style: o.Style, ByID: o.ByID, Numbering: o.Numbering, Numbers: o.Numbers})
 	}
 	if o.Raw {
 		d.Metadata = a.Metadata

@@ -42,7 +42,9 @@ type fold struct {
 	metadata   map[string]json.RawMessage
 	unknown    []byte // the JSON of unknown items, comma-separated
 	metaSize   int
-	broken     bool // the current document is truncated
+	broken     bool   // the current document is truncated
+	given      *given // what the model was given; nil if nothing
+	cited      bool   // the provider sent citations
 	final      *Answer
 
 	earlier   int    // number of responses before the current one
@@ -323,6 +325,7 @@ func (f *fold) close() {
 	for _, c := range f.candidates {
 		c.close()
 	}
+	f.closeGiven()
 	for _, key := range slices.Sorted(maps.Keys(f.sources.bare)) { // a description may come after the citations
 		f.issue("source-not-described", f.sources.resolve(key).ID)
 	}

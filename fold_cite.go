@@ -48,6 +48,7 @@ func (c *candidate) addCite(w *wire.Cite) {
 		c.fold.issue(wire.IssueSourceless, "")
 		return
 	}
+	c.fold.cited = c.fold.cited || w.Origin != wire.OriginMarker
 	for _, r := range w.Refs {
 		c.fold.sources.resolve(r.Source)
 	}

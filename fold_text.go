@@ -134,6 +134,9 @@ func (c *candidate) append(s []byte) {
 	if len(c.waiting) > 0 {
 		c.retryWaiting()
 	}
+	if c.marks == nil && c.fold.given != nil {
+		c.useGiven()
+	}
 	if c.marks != nil {
 		c.scanMarks(false)
 	}

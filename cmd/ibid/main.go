@@ -25,6 +25,10 @@ import (
 // main does not handle signals: there is nothing to clean up, so Ctrl-C stops at once, and a closed pipe (| head) ends
 // the program silently.
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == pdfCommand {
+		os.Exit(servePDF(os.Args[2:]))
+	}
+	isolatePDFs()
 	os.Exit(run(context.Background(), os.Args[1:], world{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv}))
 }
 
