@@ -158,6 +158,13 @@ func (l *Live) place(end, limit int, final bool) int {
 	block := string(t.buf[:end])
 	p.parsed += len(block)
 	p.forced = p.forced || overdue
+	if isJSON(block) {
+		for _, c := range cites {
+			c.lost = true
+		}
+		p.removeSettled()
+		return end
+	}
 	places := places{markdown.Parse(block)}
 	p.examined = t.from + end
 	layoutCites, sources := l.layoutCites(places, cites, final)
@@ -585,6 +592,9 @@ type lateCite struct {
 // not be there. Without the text there are none; the sources have their own list.
 func (l *Live) lateLists(a *Answer) []string {
 	var late, gone []lateCite
+	if isJSON(a.Text) {
+		return nil
+	}
 	for _, c := range l.places.all {
 		if !c.Placed() {
 			continue

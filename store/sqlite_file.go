@@ -130,8 +130,8 @@ func (f *sqliteFile) report(ctx context.Context, err error) {
 		return
 	}
 	f.reported = true
-	hint := "first find out whether the file is whole: stop ibid and run `sqlite3 " + f.name +
-		" 'PRAGMA integrity_check'`. If it is, start ibid again. If not, put a backup in its place, or move it away, in " +
+	hint := "first find out whether the file is whole: stop ibid and run `ibid backup --db " + f.name +
+		" COPY`, which checks it, or `sqlite3 FILE 'PRAGMA integrity_check'`. If it is, start ibid again. If not, put a backup in its place, or move it away, in " +
 		"both cases without its -wal and -shm, and start ibid: the answers waiting in the journal are then stored; " +
 		"`sqlite3 " + f.name + " .recover` salvages what is left"
 	f.logger.LogAttrs(

@@ -157,7 +157,7 @@ var advice = []struct {
 	{store.ErrNewer, "", "a newer ibid has changed this database: use that version, or an older backup"},
 	{store.ErrUnreachable, "", "is PostgreSQL running there? ibid serve starts without it, and answers wait in the " +
 		"journal"},
-	{store.ErrFile, "", "`sqlite3 FILE 'PRAGMA integrity_check'` says whether the file is whole; if not, put a backup in " +
+	{store.ErrFile, "", "`ibid backup --db FILE COPY` says whether the file is whole; if not, put a backup in " +
 		"its place, or move it away, without its -wal and -shm; answers waiting in the journal are then stored; `sqlite3 " +
 		"FILE .recover` reads what is left"},
 	{syscall.ECONNREFUSED, "", "is the server running there?"},
