@@ -284,6 +284,9 @@ func (d *Decoder) start() {
 		known += size[Source]() + len(s.ID) + len(s.Title) + len(s.URL) + len(s.Content) + len(s.Raw)
 	}
 	d.fold.left = budgetBase + budgetPer*known
+	if known > 0 {
+		d.fold.given = &given{request: d.Options.Request, documents: wireDocuments(d.Options.Documents)}
+	}
 	d.refused = d.Options.Status >= 300
 	d.frames.Emit = d.document
 	d.frames.MaxDocument = limits.Document
@@ -297,11 +300,11 @@ func (d *Decoder) start() {
 	}
 }
 
-// use sets the format of the response.
-func (d *Decoder) use(format string) {
-	documents := make([]wire.Source, 0, len(d.Options.Documents))
-	for i := range d.Options.Documents {
-		s := &d.Options.Documents[i]
+// wireDocuments converts the caller's documents.
+func wireDocuments(list []Source) []wire.Source {
+	documents := make([]wire.Source, 0, len(list))
+	for i := range list {
+		s := &list[i]
 		documents = append(documents, wire.Source{
 			Key:         s.ID,
 			ID:          s.ID,
@@ -319,9 +322,14 @@ func (d *Decoder) use(format string) {
 			Score:       s.Score,
 		})
 	}
+	return documents
+}
+
+// use sets the format of the response.
+func (d *Decoder) use(format string) {
 	c := &wire.Config{
 		Request:   scan.Value(bytes.TrimSpace(d.Options.Request)),
-		Documents: documents,
+		Documents: wireDocuments(d.Options.Documents),
 		Emit:      d.op,
 		Stream:    func() bool { return d.frames.Kind() == frame.SSE },
 		Keep:      d.fold.keep,

@@ -141,10 +141,11 @@ type DocumentOptions struct {
 	ByID  bool  // markers in cited_text show source ids instead of numbers
 	// Numbering assigns the numbers of the sources and is extended by new ones. If nil, numbers begin at 1.
 	Numbering *Numbering
-	Raw       bool   // include provider_metadata
-	Bare      bool   // leave cited_text empty: rendering it is most of the work. For storing an answer
-	Input     string // the field input
-	AnswerID  string // the field answer_id; null if empty
+	Numbers   Numbers // which numbers the sources get
+	Raw       bool    // include provider_metadata
+	Bare      bool    // leave cited_text empty: rendering it is most of the work. For storing an answer
+	Input     string  // the field input
+	AnswerID  string  // the field answer_id; null if empty
 	// Context, if not nil, ends Document soon after it has ended itself: the document is then empty, or complete.
 	Context context.Context //nolint:containedctx // options of one call
 
@@ -178,7 +179,7 @@ func (a *Answer) document(o *DocumentOptions) *Document {
 		o.Numbering = &Numbering{}
 	}
 	w := documentWriter{answer: a, halt: o.halt, unit: o.Unit, offsets: NewOffsets(a.Text), index: a.sourceIndexes()}
-	w.numbers, w.cited = o.Numbering.number(a, true)
+	w.numbers, w.cited = o.Numbering.number(a, true, o.Numbers)
 	answerID := o.AnswerID
 	d := &Document{
 		Version:      documentVersion,
@@ -207,7 +208,7 @@ func (a *Answer) document(o *DocumentOptions) *Document {
 		Alternatives: make([]*Document, 0, len(a.Alternatives)),
 	}
 	if !o.Bare {
-		d.CitedText = a.render(&RenderOptions{halt: o.halt, Style: o.Style, ByID: o.ByID, Numbering: o.Numbering})
+		d.CitedText = a.render(&RenderOptions{halt: o.halt, Style: o.Style, ByID: o.ByID, Numbering: o.Numbering, Numbers: o.Numbers})
 	}
 	if o.Raw {
 		d.Metadata = a.Metadata

@@ -19,6 +19,7 @@ type markList struct {
 	names    map[string][]int // indexes by label, id, file name or title, folded
 	urls     map[string]int   // index by address in its normal form, plus 1
 	prefixes map[string]bool  // what precedes the numbers of labels: "kb-"
+	isGiven  bool             // it is what the model was given
 }
 
 // called is what marks and printed lists may call a source by.
@@ -207,13 +208,13 @@ func (l *markList) read(inside string) (sense markSense, ok bool) {
 		}
 		return sense, true
 	}
-	if indexes := l.named(s); indexes != nil {
+	if indexes := l.named(s); indexes != nil && number(s) < 0 {
 		return markSense{refs: indexes}, true
 	}
 	noun := ""
 	for _, item := range markItems.Split(s, maxMarkItems+1) {
 		item = strings.TrimSpace(item)
-		if indexes := l.named(item); indexes != nil {
+		if indexes := l.named(item); indexes != nil && number(item) < 0 {
 			sense.refs = append(sense.refs, indexes...)
 			continue
 		}
@@ -244,6 +245,9 @@ func (l *markList) read(inside string) (sense markSense, ok bool) {
 func (l *markList) add(sense *markSense, first, last int) bool {
 	ranged := last != first
 	switch {
+	case l.Names && ranged && first >= 1 && first < last && last > l.most() && last < leastYear:
+		sense.lost, sense.numbers = true, sense.numbers+2
+		return true
 	case last < first, last-first >= maxMarkItems, ranged && last > l.most(), first == 0 && len(l.at(0)) == 0:
 		return false
 	}
@@ -263,7 +267,7 @@ func (l *markList) add(sense *markSense, first, last int) bool {
 const leastYear, mostYear = 1000, 2999
 
 // markItems separates the items of a mark: [1, 2], [1; 2], [1 and 2].
-var markItems = regexp.MustCompile(`\s*[,;，；、&]\s*|\s+(?:and|und|et|y|e|en|och|和|及)\s+`)
+var markItems = regexp.MustCompile(`\s*[,;，；、&]\s*(?:(?:and|und|et|y|e|en|och)\s+)?|\s+(?:and|und|et|y|e|en|och|和|及)\s+`)
 
 // numbered matches an item with a number: a noun perhaps, a number, and the end of a range perhaps.
 var numbered = regexp.MustCompile(`(?i)^((?:` + markNouns + `)[ :_#.-]*)?(\d{1,4})(?:\s*[-–—~]\s*(?:` + markNouns +
@@ -274,6 +278,22 @@ const markNouns = `sources?|src|docs?|documents?|refs?|references?|citations?|ci
 	`chunks?|results?|search result|snippets?|excerpts?|texts?|articles?|items?|notes?|footnotes?|fn|id|no\.?|nr\.?|#|` +
 	`quellen?|dokumente?|abschnitt|textstelle|fuentes?|documentos?|fonti|fonte|documenti?|bron|bronnen|` +
 	`来源|资料|文档|文献|引用|参考|网页|出典|資料|文書|출처|문서|источник|документ`
+
+// isRound reports whether s is a mark in parentheses, as far as its form tells.
+func isRound(s string) bool {
+	inside, ok := strings.CutPrefix(s, "(")
+	inside, shut := strings.CutSuffix(inside, ")")
+	if !ok || !shut || strings.ContainsAny(inside, "()[]\n") {
+		return false
+	}
+	for _, item := range markItems.Split(inside, maxMarkItems) {
+		if !numbered.MatchString(item) && (strings.Contains(item, " ") || !strings.ContainsAny(item, "._-0123456789")) &&
+			!pageOf.MatchString(inside) {
+			return false
+		}
+	}
+	return true
+}
 
 // pageOf matches a file name and a page: [plan.pdf, page 4], [plan.pdf p. 4], [plan.pdf:4].
 var pageOf = regexp.MustCompile(`(?i)^(.+?)(?:[,;]?\s*\(?(?:pages?|pp?\.?|pg\.?|seiten?|s\.)\s*|[,:#]\s*)(\d{1,5})` +

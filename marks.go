@@ -42,12 +42,12 @@ type textMark struct {
 	lost bool  // some of it refers to nothing
 }
 
-// prompt reports whether the list is that of a prompt, and not the provider's.
-func (m *marks) prompt() bool { return m.Names }
+// given reports whether the list is what the model was given, and not the provider's.
+func (m *marks) given() bool { return m.isGiven }
 
 // setMarks sets the list that the marks refer to.
 func (c *candidate) setMarks(w *wire.Markers) {
-	if c.marks != nil && !c.marks.prompt() && c.marks.Style == w.Style && slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
+	if c.marks != nil && !c.marks.given() && c.marks.Style == w.Style && slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
 		return
 	}
 	const limit = 64 // changes of the list, each of which means reading the text again
@@ -78,7 +78,7 @@ func (c *candidate) scanMarks(last bool) {
 			c.marks.past = append(c.marks.past, found.span)
 		}
 		cite := wire.Cite{
-			Key:    "mark:" + strconv.Itoa(found.span.Start),
+			Key:    markKey(found.span.Start),
 			Part:   wire.Part{Candidate: c.index},
 			Base:   wire.AnswerBase,
 			Unit:   wire.Bytes,
@@ -93,9 +93,16 @@ func (c *candidate) scanMarks(last bool) {
 				cite.Refs = append(cite.Refs, c.marks.Refs[i])
 			}
 		}
-		if len(cite.Refs) > 0 {
-			c.addCite(&cite)
+		if len(cite.Refs) == 0 || c.marks.given() && c.fold.cited {
+			continue
 		}
+		if c.marks.given() {
+			c.fold.addGiven()
+		}
+		if found.span.Len() == 0 {
+			cite.Covers, cite.Quote = wire.Point, ""
+		}
+		c.addCite(&cite)
 	}
 	if last {
 		for _, s := range c.marks.past {
@@ -103,6 +110,9 @@ func (c *candidate) scanMarks(last bool) {
 		}
 	}
 }
+
+// markKey returns the key of the citation that was read from the mark at an offset.
+func markKey(at int) string { return "mark:" + strconv.Itoa(at) }
 
 // next returns the next mark, or false at the end of what can be read for now.
 func (m *marks) next(text string, last bool) (textMark, bool) {
@@ -139,7 +149,7 @@ const maxMarkContext = 256
 func (m *marks) at(text string, t Span, last bool) (found textMark, state linkState) {
 	open := text[t.Start]
 	if open == '[' && text[t.End-1] == ')' {
-		return m.link(text, t)
+		return m.link(text, t, last)
 	}
 	inside := superscript(text[t.Start:t.End])
 	raised := inside != ""
@@ -209,8 +219,8 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 }
 
 // link reads a link. It is a mark if its address is that of a source, or if it has no address and its words are a mark:
-// [1](@ref). If its words belong to the sentence, they stay, and the citation is the point behind them.
-func (m *marks) link(text string, t Span) (found textMark, state linkState) {
+// [1](@ref). Where its words belong to the sentence, rendering keeps them.
+func (m *marks) link(text string, t Span, last bool) (found textMark, state linkState) {
 	words, _ := markdown.Brackets(text[t.Start:t.End], true)
 	inside, destination := text[t.Start+1:t.Start+words-1], text[t.Start+words+1:t.End-1]
 	if fields := strings.Fields(destination); len(fields) > 0 {
@@ -221,17 +231,16 @@ func (m *marks) link(text string, t Span) (found textMark, state linkState) {
 	}
 	sense, isMark := m.read(strings.Trim(inside, "[]"))
 	if i := m.urls[string(appendNormalURL(nil, destination))]; i > 0 {
-		found = textMark{span: t, refs: []int{i - 1}}
-		c := &m.calls[i-1]
-		name := foldName(inside)
-		round := strings.HasSuffix(text[:t.Start], "(") && strings.HasPrefix(text[t.End:], ")")
-		if round {
-			found.span = Span{t.Start - 1, t.End + 1}
+		if len(text) < t.End+2 && !last {
+			return found, openLink
 		}
-		if !isMark && !round && !linkWords[name] && name != foldName(c.title) && name != foldName(c.filename) &&
-			!strings.Contains(name, "://") && !strings.Contains(c.url, "//"+name) &&
-			!strings.Contains(c.url, "//www."+name) {
-			found.span.Start = t.End
+		found = textMark{span: t, refs: []int{i - 1}}
+		if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(text[t.End:], " ")); sense.numbers == 0 && unicode.IsLower(next) {
+			found.span.Start = t.End // the sentence needs the words
+			return found, wholeLink
+		}
+		if strings.HasSuffix(text[:t.Start], "(") && strings.HasPrefix(text[t.End:], ")") {
+			found.span = Span{t.Start - 1, t.End + 1}
 		}
 		return found, wholeLink
 	}
@@ -239,12 +248,6 @@ func (m *marks) link(text string, t Span) (found textMark, state linkState) {
 		return found, notLink
 	}
 	return textMark{span: t, refs: sense.refs, lost: sense.lost}, wholeLink
-}
-
-// linkWords are words of links that say nothing but that there is one.
-var linkWords = map[string]bool{
-	"source": true, "link": true, "ref": true, "reference": true, "quelle": true, "fuente": true, "fonte": true,
-	"来源": true, "出典": true,
 }
 
 // superscript returns superscript digits as plain ones, or "" for anything else.
@@ -355,7 +358,7 @@ func (m *marks) entitles(refs []int, rest string) bool {
 	for _, i := range refs {
 		c := &m.calls[i]
 		for _, name := range []string{c.title, c.filename, c.url} {
-			if name = foldName(name); name != "" && strings.HasPrefix(rest, name) {
+			if isEntitled(rest, foldName(name)) {
 				return true
 			}
 		}

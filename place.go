@@ -149,6 +149,9 @@ func (p places) step(at int, line markdown.Span) int {
 		if end := p.word(at, line); end > at {
 			return end
 		}
+		if end := unspacedWordEnd(p.Text[:line.End], at); end > at {
+			return end
+		}
 		if end := prose.AfterPunctuation(p.Text[:line.End], at); end > at {
 			return min(end, line.End)
 		}
@@ -457,6 +460,9 @@ type visible struct {
 // layOut finds the stops for cites.
 func (p places) layOut(h *halt.Halt, cites []layoutCite, sources []Source) layout {
 	var out layout
+	if isJSON(p.Text) {
+		return out
+	}
 	links := p.visibles(cites, sources)
 	taken := make(map[int]bool, len(cites))
 	for i := range links {
@@ -582,7 +588,7 @@ func (p places) visible(c *layoutCite, sources []Source) (visible, bool) {
 		s.End--
 	}
 	line, ok := p.LineAt(s.End)
-	if !ok || s.Start < line.Start || !isMarks(p.Text[s.Start:s.End]) {
+	if words := p.Text[s.Start:s.End]; !ok || s.Start < line.Start || !isMarks(words) && !isRound(words) {
 		return visible{}, false
 	}
 	for _, at := range [...]int{s.Start, s.End} {
@@ -740,10 +746,20 @@ func markLen(s string) int {
 			n, _ = markdown.Brackets(s, true)
 		}
 		return n
-	case strings.HasPrefix(s, markBegin):
-		if i := strings.Index(s, markEnd); i > 0 {
+	case strings.HasPrefix(s, markBegin), strings.HasPrefix(s, "［"), strings.HasPrefix(s, "〔"):
+		if i := strings.IndexAny(s, markEnd+"］〕"); i > 0 {
 			return i + len(markEnd)
 		}
+	case strings.HasPrefix(s, "^["):
+		if n := markLen(s[1:]); n > 0 && strings.HasPrefix(s[1+n:], "^") {
+			return n + len("^^")
+		}
+	case s[0] == 0xC2, s[0] == 0xE2:
+		n := 0
+		for r, size := utf8.DecodeRuneInString(s); markdown.SuperscriptDigit(r) >= 0; r, size = utf8.DecodeRuneInString(s[n:]) {
+			n += size
+		}
+		return n
 	case s[0] == '<':
 		if i := strings.IndexAny(s[1:], "<> "); i > 0 && s[i+1] == '>' {
 			return i + 2

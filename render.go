@@ -51,6 +51,11 @@ type RenderOptions struct {
 	// List appends a list of the cited sources, or a line saying that there are none. StyleFootnotes always has its
 	// definitions.
 	List bool
+	// NoList leaves out a list of sources that the model itself printed at the end of the text. Without it, such a list
+	// stays, and List appends none if it names all cited sources.
+	NoList bool
+	// Numbers is which numbers the sources get.
+	Numbers Numbers
 	// Uncited adds uncited sources to the list, under their own heading. It has no effect without List.
 	Uncited bool
 	// Quotes adds the quotes of citations to the list.
@@ -156,6 +161,12 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	if opts != nil {
 		r.RenderOptions = *opts
 	}
+	if r.NoList {
+		if a = a.withoutPrintedList(); a != r.answer {
+			r.Numbers = cmp.Or(r.Numbers, NumbersProvider)
+		}
+		r.answer = a
+	}
 	r.Style = cmp.Or(r.Style, StyleMarkdown)
 	r.prefix = strings.Map(func(c rune) rune {
 		if isASCIIAlnum(c) || c == '-' {
@@ -163,7 +174,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		}
 		return -1
 	}, r.IDPrefix)
-	r.numbers, r.cited = r.Numbering.number(a, r.List && r.Uncited)
+	r.numbers, r.cited = r.Numbering.number(a, r.List && r.Uncited, r.Numbers)
 	start := 0 // a section begins where the message changes
 	for i := 1; i < len(a.Parts); i++ {
 		at := a.Parts[i].Start
@@ -331,7 +342,7 @@ func (r *rendering) markdown() string {
 		}
 		copyTo(len(words))
 	}
-	if r.List || r.Style == StyleFootnotes {
+	if r.List && !r.answer.printsAll(r.numbers, r.cited) || r.Style == StyleFootnotes {
 		if list := r.list(); list != "" {
 			b.WriteString(r.sections[len(r.sections)-1].places.Closer())
 			b.WriteString(text.BlankLine(b.String(), list))
@@ -743,7 +754,9 @@ func (n *Numbering) Number(key string) int { return n.numberAll([]string{key})[k
 //
 // Numbers are stored by Key, but if two sources share a key, the later one gets a key of its own: sources about which
 // nothing is known are still different sources.
-func (n *Numbering) number(a *Answer, all bool) (numbers []int, cited []bool) {
+//
+// With the provider's numbers, those win over what n says, and n gets them for new sources only.
+func (n *Numbering) number(a *Answer, all bool, which Numbers) (numbers []int, cited []bool) {
 	if n == nil {
 		n = &Numbering{}
 	}
@@ -765,8 +778,27 @@ func (n *Numbering) number(a *Answer, all bool) (numbers []int, cited []bool) {
 	if all {
 		use = append(use, keys...)
 	}
-	known := n.numberAll(use)
+	if which == "" {
+		if _, ok := a.PrintedList(); ok {
+			which = NumbersProvider
+		}
+	}
 	numbers = make([]int, len(keys))
+	if which == NumbersProvider {
+		own := Numbering{} // what the model numbers, then the rest after it
+		for i, number := range a.providerNumbers() {
+			if number > 0 && (cited[i] || all) {
+				own[keys[i]] = number
+			}
+		}
+		known := own.numberAll(use)
+		n.numberAll(use)
+		for i, key := range keys {
+			numbers[i] = known[key]
+		}
+		return numbers, cited
+	}
+	known := n.numberAll(use)
 	for i, key := range keys {
 		numbers[i] = known[key]
 	}

@@ -76,7 +76,7 @@ func New(o *Options) (*API, error) {
 	}
 	a := &API{
 		o: *o, store: o.Store, logger: o.Logger,
-		bodies:    httpx.NewBodies(maxDecoding, maxDecode),
+		bodies:    httpx.NewBodies(o.Gateway, maxDecode),
 		listeners: httpx.Quota{Most: maxStreams},
 		summaries: httpx.NewRuns(),
 		verifying: semaphore.NewWeighted(maxVerifying),

@@ -22,8 +22,6 @@ const (
 	// maxDecode limits the bytes of a response to decode with its request and documents, before and after
 	// decompression.
 	maxDecode = 64 << 20
-	// maxDecoding limits the bytes decoded at a time, over all callers.
-	maxDecoding = 8 * maxDecode
 )
 
 // decode returns the answer document of a provider's response.
@@ -41,13 +39,11 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if body, err = readParts(r.Header.Get("Content-Type"), body, &opts); err != nil {
 		return err
 	}
-	if a.o.Gateway != nil { // it shares its tenant's budget with the captures
-		budget, n := a.o.Gateway.Decoding(), int64(len(body)+len(opts.Request))
-		if err := budget.Hold(r.Who, n); err != nil {
-			return err
-		}
-		defer budget.Release(r.Who, n)
+	decoded, err := a.bodies.HoldWork(r.Who, len(body)+len(opts.Request), gateway.DecodeMemory)
+	if err != nil {
+		return err
 	}
+	defer decoded()
 	answer, err := ibid.Decode(body, &opts)
 	if r.Context().Err() != nil {
 		return context.Cause(r.Context())

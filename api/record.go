@@ -24,6 +24,9 @@ import (
 // of a step.
 const maxRun = 32 << 20
 
+// recordMemory is how many bytes of memory each byte of a recorded run takes besides itself.
+const recordMemory = 6
+
 // recordedBody is the result of a recording.
 type recordedBody struct {
 	ID      string             `json:"id"`
@@ -134,6 +137,11 @@ func (a *API) recordBody(
 		return err
 	}
 	defer release()
+	parsed, err := a.bodies.HoldWork(r.Who, len(body), recordMemory)
+	if err != nil {
+		return err
+	}
+	defer parsed()
 	if err := checkRun(body, id); err != nil {
 		return err
 	}

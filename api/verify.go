@@ -82,6 +82,12 @@ type verifyOrder struct {
 var orderMembers = strings.Fields(
 	"url document manifest bundle response trust offline max_age require_level judge")
 
+// The memory of a verification in bytes: for what it fetches and compares, and for each byte of what it is given.
+const (
+	verifyBase   = 8 << 20
+	verifyMemory = 4
+)
+
 // verify verifies what the body contains or names, and returns the report.
 func (a *API) verify(w *httpx.Reply, r *httpx.Request) error {
 	if err := a.canVerify(); err != nil {
@@ -92,6 +98,11 @@ func (a *API) verify(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	defer release()
+	verifying, err := a.bodies.HoldWork(r.Who, len(body)+verifyBase/verifyMemory, verifyMemory)
+	if err != nil {
+		return err
+	}
+	defer verifying()
 	order, err := readOrder(body, r.Params)
 	if err != nil {
 		return err

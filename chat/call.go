@@ -99,7 +99,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	}
 	path, _, _ := strings.Cut(built.Path, "?")
 	route, _ := calls.FindRoute(p.Provider, built.Method, path)
-	call := &call{chat: c, turn: t, provider: p, format: route.Format}
+	call := &call{chat: c, turn: t, provider: p, format: route.Format, who: who}
 	on, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	on, call.search = gateway.WithLateSearch(on)
 	call.ctx, t.stop = on, func() { cancel(nil) }
@@ -109,7 +109,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 		return nil, nil, httpx.BadRequest("the model's name cannot be part of an address", "name another one")
 	}
 	call.keys = calls.KeysOf(r.Header)
-	if calls.ReadsRequest(route.Format) {
+	if calls.ReadsRequest(route.Format) || calls.Gives(route.Format, built.Body) {
 		call.sent = built.Body
 	}
 	t.idle = newIdleTimer(cmp.Or(c.options.Silence, maxSilence), func() { cancel(errSilent) })
@@ -250,6 +250,9 @@ type call struct {
 	format   string              // of its answers
 	keys     calls.Keys
 	sent     []byte // the request's body, if it is needed to read the answer
+	who      gateway.Identity
+	held     int64  // bytes of memory for its answer
+	full     error  // a problem: why it was not read to its end; nil if it was
 	release  func() // frees the quota of the body; nil if that was done
 }
 
@@ -288,6 +291,7 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 		// as the gateway does
 		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: c.sent, One: true},
 		Encoding: strings.Join(res.Header["Content-Encoding"], ", "), Length: res.ContentLength, Limit: maxDecoded,
+		Hold: c.hold,
 		OnEvent: func(ev ibid.Event) {
 			if ev.Candidate == 0 && ev.Kind != ibid.EventAnswer {
 				mask.Event(ev) // the complete answer has what did not fit
@@ -304,6 +308,17 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	c.sent = nil
 	c.releaseBody()
 	c.awaitLate() //nolint:contextcheck // the context is the call's own
+}
+
+// hold reserves memory to decode n bytes of the answer, and to write it for the followers. It is released when the last
+// of them has left.
+func (c *call) hold(n int64) bool {
+	n *= gateway.DecodeMemory
+	if c.full = c.chat.options.Gateway.Memory().HoldMore(c.who, c.held, n); c.full != nil {
+		return false
+	}
+	c.held += n
+	return true
 }
 
 // unanswered returns why there is no response.
@@ -399,12 +414,18 @@ func (c *call) answered(r tee.Result) {
 	t, a := c.turn, r.Answer
 	gateway.HideKeys(c.keys, a)
 	a, _ = calls.Mask(c.keys, a)
+	if c.full == nil && errors.Is(r.Err, tee.ErrLimit) {
+		c.full = gateway.NewProblem(
+			gateway.CodeTooLarge, fmt.Sprintf("the answer has more than %d bytes", maxDecoded),
+			"what was read of it is stored, by the id in "+gateway.AnswerHeader,
+		)
+	}
 	status := uimessage.StatusOf(a)
 	if c.chat.options.Late > 0 && c.search.Begun() { // citations may follow the answer
 		status = uimessage.Pending
 	}
 	t.update(func() {
-		t.answer, t.status, t.failed = a, status, c.failure(&r)
+		t.answer, t.status, t.failed, t.cut = a, status, c.failure(&r), c.full
 	})
 }
 
@@ -419,6 +440,9 @@ func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 		}
 	case r.Answer.Complete:
 		return nil
+	case c.full != nil:
+		p := gateway.ProblemOf(c.full)
+		return &ibid.ProviderError{Code: p.Code, Message: "the answer was not read to its end: " + p.Detail}
 	case errors.Is(context.Cause(c.ctx), errSilent):
 		return &ibid.ProviderError{Code: gateway.CodeUpstreamSlow, Message: errSilent.Error()}
 	case c.ctx.Err() != nil:
@@ -433,6 +457,9 @@ func (c *call) finish() {
 	t.idle.stop()
 	t.stop()
 	c.releaseBody()
+	if c.held > 0 {
+		t.idle.whenAlone(func() { c.chat.options.Gateway.Memory().Release(c.who, c.held) })
+	}
 	c.chat.turns.end(t)
 	result := resultAnswered
 	t.update(func() {
@@ -501,6 +528,7 @@ type idleTimer struct {
 	heard     time.Time // when the provider last sent something
 	followers int
 	timer     *time.Timer // nil once it was stopped
+	whenLeft  func()      // called once when followers becomes 0; may be nil
 }
 
 // newIdleTimer starts a timer with one follower, the caller.
@@ -540,9 +568,24 @@ func (p *idleTimer) addFollowers(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.followers += n
+	if p.followers == 0 && p.whenLeft != nil {
+		p.whenLeft()
+		p.whenLeft = nil
+	}
 	if p.timer != nil {
 		p.timer.Reset(max(p.left(), 0))
 	}
+}
+
+// whenAlone calls do once there are no followers, which may be now.
+func (p *idleTimer) whenAlone(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.followers == 0 {
+		do()
+		return
+	}
+	p.whenLeft = do
 }
 
 // hear records that the provider sent something.

@@ -75,7 +75,7 @@ func New(o *Options) (*Chat, error) {
 	c := &Chat{
 		options:      *o,
 		log:          o.Logger,
-		bodies:       httpx.NewBodies(maxReading, MaxRequest),
+		bodies:       httpx.NewBodies(o.Gateway, MaxRequest),
 		recheckEvery: recheckEvery,
 		turns:        turns{open: httpx.Quota{Most: MaxTurns}},
 	}

@@ -21,9 +21,6 @@ import (
 const (
 	// MaxRequest is the maximum size of a question's body in bytes, as for a call to a provider.
 	MaxRequest = 32 << 20
-	// maxReading is how many bytes of questions are held at a time: until their answers begin, or longer if they are
-	// needed to read these.
-	maxReading = 256 << 20
 	// writeTime is how long a client may take to accept what it is sent.
 	writeTime = 30 * time.Second
 	// pingEvery is the longest interval without sending something.
@@ -305,6 +302,9 @@ func (c *Chat) writeWhole(w *httpx.Reply, r *httpx.Request, t *Turn, f form) err
 	}
 	if err := c.checkToken(r); err != nil {
 		return err
+	}
+	if t.cut != nil {
+		return t.cut
 	}
 	a := *t.Answer()
 	a.Error = cmp.Or(a.Error, t.failed)

@@ -58,6 +58,7 @@ type Turn struct {
 	status uimessage.Status // of its citations
 	late   *ibid.Answer     // with late citations; nil if there are none
 	failed *ibid.ProviderError
+	cut    error // a problem: the answer was larger than ibid reads, or than there was memory for
 	ended  bool
 }
 

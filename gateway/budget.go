@@ -43,11 +43,20 @@ func NewBudget(what string, all, one int64) *Budget {
 
 // Hold reserves n for a request. The error is a problem that names the exceeded share: a 429 if it is the caller's,
 // else a 503.
-func (b *Budget) Hold(who Identity, n int64) error {
+func (b *Budget) Hold(who Identity, n int64) error { return b.HoldMore(who, 0, n) }
+
+// HoldMore reserves n more for a request that already holds has. A request that would need more than its caller's whole
+// share is a 413: it would fail again.
+func (b *Budget) HoldMore(who Identity, has, n int64) error {
 	tenant, token := sharer{tenant: who.Tenant}, sharer{who.Tenant, who.Token}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
+	case has+n > b.tenant || who.Token != "" && has+n > b.token:
+		return NewProblem(
+			CodeTooLarge, fmt.Sprintf("it needs more than the %s that one caller may hold", b.what),
+			"ask for less at a time, or give ibid more memory: docs/serve.md, Limits",
+		)
 	case who.Token != "" && b.held[token]+n > b.token:
 		return b.tooMuch("access token")
 	case b.held[tenant]+n > b.tenant:

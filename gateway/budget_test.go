@@ -23,7 +23,7 @@ func TestOneTenantStarvesNobody(t *testing.T) {
 	other, _ := newSecret(t, tokens, store.Token{Name: "c", Tenant: "other", Scopes: []string{store.ScopeProxy}})
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{
 		Guard:  gateway.NewGuard(&gateway.GuardOptions{Store: tokens}),
-		Limits: gateway.Limits{Request: 1 << 20, InFlight: 8 << 20},
+		Limits: gateway.Limits{Request: 1 << 20, Decoded: 64 << 10, Memory: 8 << 20},
 	}})
 	for range 17 {
 		w.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: localhost\r\nIbid-Token: "+acme+"\r\nContent-Length: 1000000\r\n\r\n"+
@@ -92,12 +92,12 @@ func TestBudgets(t *testing.T) {
 
 	long := chatBody(strings.Repeat("So it is. ", 10_000))
 	w = newWorld(t, answerJSON(long), &setup{options: gateway.Options{
-		Limits: gateway.Limits{Decoding: 40_000, Decoded: 1000},
+		Limits: gateway.Limits{Memory: 40_000, Request: 1000, Decoded: 1_000_000},
 	}})
 	res, body := w.ask(t, nil)
 	testenv.Equal(t, "what is not decoded", long, string(body))
 	testenv.Equal(t, "its status", http.StatusOK, res.StatusCode)
-	testenv.Equal(t, "what is held afterwards", int64(0), w.gateway.Decoding().Held())
+	testenv.Equal(t, "what is held afterwards", int64(0), w.gateway.Memory().Held())
 }
 
 // A budget can be used up again after Release.

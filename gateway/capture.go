@@ -30,7 +30,9 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		e.announceAnswer(e.w.Header())
 	}
 	e.out.GetBody, e.model = nil, e.route.Model
-	reads := call.ReadsRequest(e.route.Format)
+	// The decoder needs a request that gives the model passages: what marks in the answer refer to.
+	readable := len(e.in.Header["Content-Encoding"]) == 0
+	reads := call.ReadsRequest(e.route.Format) || readable && call.Gives(e.route.Format, e.body)
 	attributes := e.g.options.Attribution != nil && !e.route.Get && e.g.options.Attribution.Wants(e.labels.run)
 	if !reads && !e.wantsBackfill() && !attributes {
 		e.readRequest()
@@ -45,19 +47,18 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		Length:   e.res.ContentLength,
 		Limit:    limits.Decoded,
 		Done:     e.done,
+		Unpacking: func(n int64) bool {
+			return e.holdDecoding(n/DecodeMemory) == nil
+		},
 		Hold: func(n int64) bool { // without room, the rest passes without being decoded
-			if err := e.g.decoding.Hold(e.who, n); err != nil {
-				return false
-			}
-			e.decoded += n
-			return true
+			return e.holdDecoding(n) == nil
 		},
 	}
 	o.Decode.Provider, o.Decode.Limits = e.provider(), limits.Decode
 	if e.up.Provider != "" { // otherwise the path only resembles a provider's, and the response is a better guide
 		o.Decode.Format = e.route.Format
 	}
-	if reads && len(e.in.Header["Content-Encoding"]) == 0 {
+	if reads && readable {
 		o.Decode.Request = e.body
 	}
 	// A body of known length arrives at once, immediately followed by its event.
@@ -206,6 +207,7 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 		Agent:        e.labels.agent,
 		Step:         e.labels.step,
 		Prompt:       e.prompt,
+		Results:      e.results,
 		Status:       e.status,
 		Started:      e.started,
 		FirstByte:    e.first,

@@ -30,6 +30,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
+	"github.com/ibidhq/ibid/tee"
 	"github.com/ibidhq/ibid/watch"
 )
 
@@ -576,8 +577,11 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
+// oneStep is the memory held for the first bytes of an answer.
+const oneStep = tee.HoldStep * gateway.DecodeMemory
+
 func TestProblems(t *testing.T) {
-	w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Limits: gateway.Limits{Request: 100, InFlight: 150}}})
+	w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Limits: gateway.Limits{Request: 100, Decoded: 100, Memory: oneStep + 150}}})
 	for _, test := range testenv.Table[struct {
 		Name, Path, Field string
 		Body, Status      int
@@ -617,7 +621,7 @@ func TestInFlight(t *testing.T) {
 		entered <- struct{}{}
 		<-leave
 		fmt.Fprint(w, chatBody("So it is."))
-	}, &setup{options: gateway.Options{Limits: gateway.Limits{Request: 100, InFlight: 150}}})
+	}, &setup{options: gateway.Options{Limits: gateway.Limits{Request: 100, Decoded: 100, Memory: oneStep + 150}}})
 	request := func() *http.Request { return w.request(t, "POST", chat, strings.NewReader(strings.Repeat("x", 100))) }
 	first := make(chan int)
 	go func() {
@@ -643,7 +647,7 @@ func TestInFlight(t *testing.T) {
 	if res, body := w.do(t, request()); res.StatusCode != 200 {
 		t.Errorf("afterwards: %d %s", res.StatusCode, body)
 	}
-	if n := w.metric(t, "held_request_bytes"); n != 0 {
+	if n := w.metric(t, "held_bytes"); n != 0 {
 		t.Errorf("%v bytes are held", n)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/tee"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // exchange is one call on its way through: a request and its response.
@@ -43,14 +45,17 @@ type exchange struct {
 	pattern  string // the route's pattern, for metrics and logs
 	answerID string
 
-	body    []byte  // a captured request's body, until it is no longer needed
-	held    int64   // bytes of it held in Gateway.bodies
-	decoded int64   // bytes of the response held in Gateway.decoding
-	upload  *upload // the streamed request body; nil if it was read whole
-	model   string  // as requested
-	stream  bool    // the request asks for a stream
-	prompt  []store.Message
-	packed  packed // body or prompt compressed, while the response is a stream
+	body    []byte // a captured request's body, until it is no longer needed
+	held    int64  // bytes of it held in Gateway.memory
+	decoded int64  // bytes of memory held there to decode the response
+	// bytes of the response for which memory is held before it is decoded
+	decodable int64
+	upload    *upload // the streamed request body; nil if it was read whole
+	model     string  // as requested
+	stream    bool    // the request asks for a stream
+	prompt    []store.Message
+	results   []trail.Step // what tools returned, as the request shows
+	packed    packed       // body or prompt compressed, while the response is a stream
 
 	messages int // number of messages in the request
 	trace    httptrace.ClientTrace
@@ -158,9 +163,17 @@ func (e *exchange) serve() {
 	if e.captured {
 		e.answerID = newAnswerID()
 		if !e.labels.named {
-			e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // a run of this call alone
+			if e.labels.run = traceOf(e.in.Header); e.labels.run == "" {
+				e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // a run of this call alone
+			}
 		}
-		if err := e.receive(); err != nil {
+		err := e.receive()
+		if err == nil {
+			if err = e.holdDecoding(tee.HoldStep); err == nil {
+				e.decodable = tee.HoldStep
+			}
+		}
+		if err != nil {
 			e.refuse(err)
 			return
 		}
@@ -204,7 +217,7 @@ func (e *exchange) end() {
 		e.g.idleTimers.Put(e.idleTimer)
 	}
 	e.release()
-	e.g.decoding.Release(e.who, e.decoded)
+	e.g.memory.Release(e.who, e.decoded)
 	e.g.metrics.count(e.up.Name, e.pattern, e.status)
 	e.g.metrics.bytes.WithLabelValues(e.up.Name).Add(float64(e.received))
 	e.traceCall()

@@ -27,6 +27,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
+	"github.com/ibidhq/ibid/tee"
 	"github.com/ibidhq/ibid/watch"
 )
 
@@ -52,10 +53,9 @@ type Gateway struct {
 	stop         context.Context
 	cancel       context.CancelFunc // cancels stop, which ends tunnels and connections in memory
 
-	bodies   *Budget // request bodies, in bytes
-	packer   *unpack.Packer
-	calls    *Budget // concurrent calls
-	decoding *Budget // responses being decoded, in bytes
+	memory *Budget // bytes of what requests and responses take
+	packer *unpack.Packer
+	calls  *Budget // concurrent calls
 
 	policed    bool          // any policies are configured
 	judging    *Budget       // concurrent comparisons of answers with policies
@@ -108,17 +108,17 @@ func New(options *Options) (_ *Gateway, err error) {
 	}
 	limits := &o.Limits
 	limits.Request = cmp.Or(max(limits.Request, 0), 32<<20)
-	limits.InFlight = cmp.Or(max(limits.InFlight, 0), 512<<20)
+	limits.Memory = cmp.Or(max(limits.Memory, 0), memoryByDefault())
 	limits.Calls = cmp.Or(max(limits.Calls, 0), 32<<10)
-	limits.Decoding = cmp.Or(max(limits.Decoding, 0), 1<<30)
 	limits.RequestPace = cmp.Or(max(limits.RequestPace, 0), DefaultPace)
 	limits.RequestTime = cmp.Or(max(limits.RequestTime, 0), 2*time.Minute)
 	limits.Idle = cmp.Or(max(limits.Idle, 0), 2*time.Minute)
 	limits.Tail = cmp.Or(max(limits.Tail, 0), 64<<20)
 	limits.Decoded = cmp.Or(max(limits.Decoded, 0), 32<<20)
-	g.bodies = NewBudget("bytes of requests", limits.InFlight, limits.Request+1)
+	g.memory = NewBudget("bytes of memory", limits.Memory, max(
+		limits.Request+1+tee.HoldStep*DecodeMemory, limits.Decoded*DecodeMemory,
+	))
 	g.calls = NewBudget("calls", limits.Calls, 1)
-	g.decoding = NewBudget("bytes of responses", limits.Decoding, limits.Decoded)
 	for name, tenant := range o.Tenants {
 		if err := tenant.Policies.check(); err != nil {
 			return nil, fmt.Errorf("tenant %q: %w", name, err)
@@ -177,10 +177,6 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) 
 	defer g.calls.Release(e.who, 1)
 	e.serve()
 }
-
-// Decoding returns the budget for bytes of responses being decoded. Code outside the gateway that decodes responses
-// must hold its bytes there too.
-func (g *Gateway) Decoding() *Budget { return g.decoding }
 
 // refuse answers with a problem. A client that does not read it in time is disconnected.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -371,14 +367,12 @@ const DefaultCaptureWait = 250 * time.Millisecond
 // bounded by the server: see [NewServer].
 type Limits struct {
 	Request int64 // bytes of a captured request's body; more is a 413. Default 32 MiB
-	// bytes of all captured request bodies held at once; more is a 503. A tenant may hold half of them, a token a
-	// quarter; more is a 429. Default 512 MiB
-	InFlight int64
+	// bytes of memory that all requests and responses being processed may take: see [Gateway.Memory]; more is a 503. A
+	// tenant may hold half of it, a token a quarter; more is a 429. What is left of a response that began to arrive is
+	// not decoded, but passes. Default: half of the program's memory limit (GOMEMLIMIT), 1 GiB if it has none
+	Memory int64
 	// concurrent calls, shared likewise. Default 32,768
 	Calls int64
-	// bytes of responses being decoded, by captures and by POST /v1/decode, shared likewise. Anything more is not
-	// decoded; a captured response still passes. Default 1 GiB
-	Decoding int64
 	// time for the body of a captured request to arrive; longer is a 408. Default 2 minutes
 	RequestTime time.Duration
 	// time for each 32 KiB of that body to arrive; longer is a 408. Default [DefaultPace]

@@ -297,7 +297,7 @@ func TestPanicWhileKeeping(t *testing.T) {
 	if !strings.Contains(log.String(), "brokenLog") || !strings.Contains(log.String(), res.Header.Get("Ibid-Answer")) {
 		t.Errorf("the log has no stack: %s", log)
 	}
-	if n := w.metric(t, "held_request_bytes"); n != 0 {
+	if n := w.metric(t, "held_bytes"); n != 0 {
 		t.Errorf("%v bytes are held", n)
 	}
 }

@@ -118,7 +118,7 @@ func TestRecordTooLarge(t *testing.T) {
 
 // A promised length reserves nothing: connections that only open their requests do not block others.
 func TestPromisedLengths(t *testing.T) {
-	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Limits: gateway.Limits{InFlight: 2 << 20}}})
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Limits: gateway.Limits{Memory: 2<<20 + oneStep}}})
 	for range 16 {
 		w.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 33554432\r\n\r\n{")
 	}

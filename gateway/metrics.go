@@ -81,8 +81,8 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 	}
 	gauge("in_flight", "Calls being served.", func() float64 { return float64(g.active.Load()) })
 	gauge(
-		"held_request_bytes", "Bytes of request bodies held in memory.",
-		func() float64 { return float64(g.bodies.Held()) },
+		"held_bytes", "Bytes of memory reserved for requests and responses being processed.",
+		func() float64 { return float64(g.memory.Held()) },
 	)
 	gauge("journal_bytes", "Size of the journal.", func() float64 { return float64(g.options.Journal.Stats().Bytes) })
 	gauge(

@@ -78,9 +78,9 @@ func (e *exchange) read(body io.Reader, length int64) error {
 	}
 }
 
-// hold takes n bytes from the budget of all request bodies.
+// hold takes n bytes of memory from the budget.
 func (e *exchange) hold(n int64) error {
-	if err := e.g.bodies.Hold(e.who, n); err != nil {
+	if err := e.g.memory.HoldMore(e.who, e.held, n); err != nil {
 		return err
 	}
 	e.held += n
@@ -89,7 +89,7 @@ func (e *exchange) hold(n int64) error {
 
 // release frees the body.
 func (e *exchange) release() {
-	e.g.bodies.Release(e.who, e.held)
+	e.g.memory.Release(e.who, e.held)
 	e.held, e.body = 0, nil
 }
 
@@ -178,8 +178,11 @@ func (u *upload) abort() {
 func (e *exchange) readRequest() {
 	defer e.recoverPanic()
 	o := &e.g.options
-	if len(e.body) == 0 || len(e.in.Header["Content-Encoding"]) > 0 ||
-		o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
+	if len(e.body) == 0 || len(e.in.Header["Content-Encoding"]) > 0 {
+		return
+	}
+	e.readResults()
+	if o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
 		return
 	}
 	if request, err := call.ReadRequest(e.route.Format, e.body); err == nil { // else the upstream may complain
@@ -227,7 +230,7 @@ func (e *exchange) packRequest() {
 		}
 		if b := e.pack(e.body); b != nil {
 			e.packed = packed{bytes: b, size: len(e.body)}
-			e.g.bodies.Release(e.who, e.held-int64(len(b)))
+			e.g.memory.Release(e.who, e.held-int64(len(b)))
 			e.held, e.body = int64(len(b)), nil
 		}
 		return

@@ -30,9 +30,6 @@ const (
 // callTime bounds a call, including its waiting time.
 const callTime = 2 * time.Minute
 
-// maxBodies limits the bytes of HTTP requests held at a time. Reading a call takes several times as much.
-const maxBodies = 8 * MaxMessage
-
 // instructions explain the tools to a model.
 const instructions = "" +
 	"ibid is a citation layer. Use cite to read a raw provider response with its citations in place, " +
@@ -82,7 +79,7 @@ func New(o *Options) *MCP {
 		checker:  o.Checker,
 		logger:   o.Logger,
 		requests: semaphore.NewWeighted(MaxRequests),
-		bodies:   httpx.NewBodies(maxBodies, MaxMessage),
+		bodies:   httpx.NewBodies(o.Gateway, MaxMessage),
 		calls:    semaphore.NewWeighted(MaxCalls),
 		linking:  httpx.NewRuns(),
 	}

@@ -60,6 +60,7 @@ type Config struct {
 
 	Chat     []ChatModel // the models of POST /v1/chat; empty means every upstream that can be asked
 	ChatLate time.Duration
+	Memory   int64 // bytes for requests and responses being processed; 0 means half of what there is
 
 	// Secrets must not be on a command line: Resolve reads them from IBID_BOOTSTRAP_TOKEN and IBID_STREAM_KEY.
 	BootstrapToken string
@@ -95,6 +96,7 @@ func (p *Publishing) number() int {
 }
 
 const (
+	minMemory      = 64 << 20
 	defaultRunIdle = 15 * time.Minute
 	databaseFile   = "ibid.db"
 	tokensFile     = "tokens.json" // the guard's copy of the tokens, for when the database is unavailable
@@ -135,6 +137,9 @@ func (c *Config) AddListenFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.AddressFile, "address-file", c.AddressFile,
 		"write the URL to this `file` once it is listening")
 }
+
+// JournalDir returns the directory of the journal.
+func (c *Config) JournalDir() string { return filepath.Join(c.Data, "journal") }
 
 // AddStoreFlags adds the flags that locate the stored data, for every command that uses the database.
 func (c *Config) AddStoreFlags(flags *pflag.FlagSet) {
@@ -208,6 +213,8 @@ func (c *Config) addSettings(flags *pflag.FlagSet) {
 		"hold back the end of an answer for at most this long")
 	flags.BoolVar(&c.KeepEncoding, "keep-encoding", c.KeepEncoding,
 		"let upstreams compress answers; their end is then not held back")
+	flags.Int64Var(&c.Memory, "memory", c.Memory,
+		"memory in `bytes` for requests and responses being processed (default half of what there is)")
 	flags.DurationVar(&c.Drain, "drain", c.Drain, "how long calls may continue after a signal to stop")
 	flags.StringVar(&c.OTLP, "otlp", c.OTLP, "send traces to this `URL` by OTLP over HTTP")
 	flags.DurationVar(&c.ChatLate, "chat-late", c.ChatLate,
@@ -380,6 +387,9 @@ func (c *Config) check() error {
 		if s.d < 0 || s.d > 0 && s.d < s.min {
 			return Usagef("", "%s is %s: %v", s.name, s.what, s.d)
 		}
+	}
+	if c.Memory < 0 || c.Memory > 0 && c.Memory < minMemory {
+		return Usagef("", "memory is too small: %d bytes; it needs %d", c.Memory, minMemory)
 	}
 	for _, secret := range []struct {
 		name, value string

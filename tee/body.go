@@ -49,6 +49,9 @@ type Options struct {
 	// Hold is called inside Read before more of a response is decoded, for [HoldStep] bytes each time. If it returns
 	// false, decoding stops as with Limit. Nil allows everything.
 	Hold func(bytes int64) bool
+	// Unpacking is called inside Read before a compressed response is decoded, with the memory in bytes that its decompressors may
+	// take. If it returns false, nothing is decoded. Nil allows everything.
+	Unpacking func(bytes int64) bool
 	// OnEvent is called with events as they become known, inside Read, and inside Close for what the end settles. It
 	// must not call Read. It may be nil.
 	OnEvent func(ibid.Event)
@@ -94,7 +97,7 @@ func (e End) String() string {
 }
 
 // HoldStep is the number of bytes in each call of [Options.Hold].
-const HoldStep = 16 << 10
+const HoldStep = 4 << 10
 
 // maxHeld is how many bytes are held after an unconfirmed end mark before they are passed on, in case a server sends
 // white space forever.
@@ -275,14 +278,16 @@ func (b *Body) Close() error {
 
 // decoding is the decoder of one response and its failures. It is for one goroutine at a time.
 type decoding struct {
-	dec     ibid.Decoder
-	unpack  *unpacker // nil if the response is not compressed
-	size    int64     // bytes decoded so far
-	limit   int64
-	hold    func(int64) bool // nil allows everything
-	held    int64            // bytes allowed by hold
-	off     error            // why decoding has stopped
-	panicky bool             // the decoder panicked
+	dec    ibid.Decoder
+	unpack *unpacker // nil if the response is not compressed
+	// asks for the memory of unpack before its first byte; nil afterwards, and if there is no one to ask
+	unpacking func(first byte) bool
+	size      int64 // bytes decoded so far
+	limit     int64
+	hold      func(int64) bool // nil allows everything
+	held      int64            // bytes allowed by hold
+	off       error            // why decoding has stopped
+	panicky   bool             // the decoder panicked
 }
 
 func newDecoding(o *Options) *decoding {
@@ -296,6 +301,9 @@ func newDecoding(o *Options) *decoding {
 	case err != nil:
 		d.off = err
 	case len(codings) > 0:
+		if o.Unpacking != nil {
+			d.unpacking = func(first byte) bool { return o.Unpacking(memoryOf(codings, first)) }
+		}
 		d.unpack = newUnpacker(codings, d.limit, func(p []byte) {
 			d.size += int64(len(p))
 			d.decode(p)
@@ -311,8 +319,15 @@ func (d *decoding) write(p []byte) (at int64, sure bool) {
 		return at, false
 	}
 	defer d.guard()
-	if d.unpack != nil {
+	if d.unpack != nil && len(p) > 0 {
+		if d.unpacking != nil && !d.unpacking(p[0]) {
+			d.off = fmt.Errorf("decompress response: %w", ErrLimit)
+			return at, false
+		}
+		d.unpacking = nil
 		d.unpack.write(p)
+	}
+	if d.unpack != nil {
 		return at, false
 	}
 	if d.size += int64(len(p)); d.size > d.limit {

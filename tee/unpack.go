@@ -34,6 +34,16 @@ func parseEncoding(header string) ([]unpack.Coding, error) {
 	return codings, nil
 }
 
+// memoryOf returns how much memory the decompressors of codings may take for a body that begins with first, in bytes.
+func memoryOf(codings []unpack.Coding, first byte) int64 {
+	last := len(codings) - 1
+	sum := codings[last].Memory(int(first))
+	for _, coding := range codings[:last] {
+		sum += coding.Memory(-1)
+	}
+	return sum
+}
+
 // CanDecode reports whether a [Body] can decode a response with that Content-Encoding: see [Options].Encoding.
 func CanDecode(encoding string) bool {
 	_, err := parseEncoding(encoding)

@@ -25,6 +25,10 @@ import (
 // main does not handle signals: there is nothing to clean up, so Ctrl-C stops at once, and a closed pipe (| head) ends
 // the program silently.
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == pdfCommand {
+		os.Exit(servePDF(os.Args[2:]))
+	}
+	isolatePDFs()
 	os.Exit(run(context.Background(), os.Args[1:], world{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv}))
 }
 
@@ -93,7 +97,7 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 	group(
 		root, newCite(w), newPrompt(w), newTrail(w), newAttribute(w), newCheck(w), newManifest(w), newVerify(w),
 		newIncidents(w), newAudit(w), newExperiment(w), newServe(w), newDemo(w), newToken(w), newKey(w), newPrune(w),
-		newMCP(w), newCompletion(w), newVersion(w),
+		newBackup(w), newMCP(w), newCompletion(w), newVersion(w),
 	)
 	root.SetHelpCommand(newHelp())
 	completeAll(root)

@@ -108,12 +108,17 @@ func (rs *Runs) Hold(ctx context.Context, s *store.Store, tenant, run string) (r
 	return func() { rs.room.Release(weight) }, nil
 }
 
-// Bodies limits the bytes of all request bodies held at the same time.
+// Bodies reads request bodies, within a budget of memory.
 type Bodies struct{ room *gateway.Budget }
 
-// NewBodies returns a Bodies that holds up to most bytes; a single request may need up to one of them.
-func NewBodies(most, one int64) *Bodies {
-	return &Bodies{gateway.NewBudget("bytes of requests", most, one+1)}
+// NewBodies returns a Bodies that holds its bytes in the gateway's budget, or in one of its own, with room for several
+// bodies of the given size, if g is nil.
+func NewBodies(g *gateway.Gateway, one int64) *Bodies {
+	if g == nil {
+		const several = 8
+		return &Bodies{gateway.NewBudget("bytes of memory", several*one, one+1)}
+	}
+	return &Bodies{g.Memory()}
 }
 
 // Hold reserves n bytes that do not come from a request's body. Call release afterwards.
@@ -122,6 +127,11 @@ func (b *Bodies) Hold(who gateway.Identity, n int64) (release func(), err error)
 		return nil, err
 	}
 	return func() { b.room.Release(who, n) }, nil
+}
+
+// HoldWork reserves the memory that processing n bytes takes, at times bytes each. Call release afterwards.
+func (b *Bodies) HoldWork(who gateway.Identity, n int, times int64) (release func(), err error) {
+	return b.Hold(who, int64(n)*times)
 }
 
 // Read reads a request body and decodes its Content-Encoding. It may have limit bytes, both before and after decoding,
@@ -143,6 +153,11 @@ func (b *Bodies) Read(w http.ResponseWriter, r *Request, limit int64) (body []by
 	paced := gateway.NewPaced(http.MaxBytesReader(w, r.Body, limit), w, gateway.DefaultPace, time.Now().Add(bodyTime))
 	defer paced.Done()
 	var held int64
+	unpacking, err := b.Hold(r.Who, coding.Memory(-1))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unpacking()
 	plain, err := coding.Reader(paced, unpack.MaxWindow)
 	if err == nil {
 		body, held, err = b.readAll(r.Who, unpack.Limit(plain, limit, tooLarge), limit)
@@ -167,7 +182,7 @@ func (b *Bodies) readAll(who gateway.Identity, from io.Reader, limit int64) (bod
 	for {
 		if len(body) == cap(body) {
 			more := min(max(firstRead, 2*int64(cap(body))), limit+1) // one more, to detect the end
-			if err := b.room.Hold(who, more-held); err != nil {
+			if err := b.room.HoldMore(who, held, more-held); err != nil {
 				return nil, held, err
 			}
 			held = more

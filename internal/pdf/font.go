@@ -89,7 +89,7 @@ func (f *file) widths(font *typeface, list []any) {
 		from := int(f.number(list[i], -1))
 		if widths := f.array(list[i+1]); widths != nil {
 			widths = widths[:min(len(widths), left)]
-			for k, w := range widths {
+			for k, w := range widths { // paid: by countCodes
 				font.widths[from+k] = f.number(w, font.fallback)
 			}
 			left -= f.countCodes(len(widths))
@@ -101,7 +101,7 @@ func (f *file) widths(font *typeface, list []any) {
 		}
 		to, w := int(f.number(list[i+1], -1)), f.number(list[i+2], font.fallback)
 		to = min(to, from+left-1)
-		for code := from; code <= to; code++ {
+		for code := from; code <= to; code++ { // paid: by countCodes
 			font.widths[code] = w
 		}
 		left -= f.countCodes(to - from + 1)
@@ -122,7 +122,7 @@ func (f *file) simpleFont(font *typeface, d dict) {
 	base, _ := f.resolve(d["BaseFont"]).(nameObject)
 	firstChar := min(256, max(0, int(f.number(d["FirstChar"], 0))))
 	widths := f.array(d["Widths"])
-	for i, w := range widths[:min(len(widths), 256-firstChar)] {
+	for i, w := range widths[:min(len(widths), 256-firstChar)] { // paid: by font
 		font.widths[firstChar+i] = f.number(w, 0)
 	}
 	font.fallback = f.number(f.dict(d["FontDescriptor"])["MissingWidth"], 0)
@@ -170,7 +170,7 @@ func (f *file) encoding(name nameObject) (table [256]string) {
 	default:
 		return standardEncoding
 	}
-	for code := range 256 {
+	for code := range 256 { // paid: by font
 		if r := m.DecodeByte(byte(code)); r >= ' ' && r != 0xFFFD {
 			table[code] = string(r)
 		}
@@ -181,7 +181,7 @@ func (f *file) encoding(name nameObject) (table [256]string) {
 // glyphs returns the glyphs of a string.
 func (font *typeface) glyphs(s string) iter.Seq[glyph] {
 	return func(yield func(glyph) bool) {
-		for len(s) > 0 {
+		for len(s) > 0 { // paid: by show
 			n := 1
 			if font.wide {
 				n = min(2, len(s))
@@ -244,7 +244,8 @@ func guessWidth(text string) float64 {
 
 // charMap is a map from codes to text: ToUnicode.
 type charMap struct {
-	lengths []codeRange // give the length of a code
+	lengths [5][]codeRange // of the codes of each length
+	spaces  int            // number of lengths
 	chars   map[string]string
 	ranges  []textRange // sorted by from
 	took    int         // approximate memory in bytes
@@ -298,7 +299,7 @@ func (m *charMap) operator(op operator, args []any) {
 	case "endcodespacerange":
 		m.addLengths(args)
 	case "endbfchar":
-		for i := 0; i+1 < len(args); i += 2 {
+		for i := 0; i+1 < len(args); i += 2 { // paid: each was read
 			from, _ := args[i].(byteString)
 			if to, ok := args[i+1].(byteString); ok && len(from) <= 4 && m.hasRoom(to) {
 				m.chars[string(from)] = utf16BE(string(to))
@@ -312,17 +313,18 @@ func (m *charMap) operator(op operator, args []any) {
 
 func (m *charMap) addLengths(args []any) {
 	const most = 256
-	for i := 0; i+1 < len(args); i += 2 {
+	for i := 0; i+1 < len(args); i += 2 { // paid: each was read
 		from, _ := args[i].(byteString)
 		to, _ := args[i+1].(byteString)
-		if len(from) == len(to) && len(from) > 0 && len(from) <= 4 && len(m.lengths) < most {
-			m.lengths = append(m.lengths, codeRange{string(from), string(to)})
+		if n := len(from); n == len(to) && n > 0 && n <= 4 && m.spaces < most {
+			m.lengths[n] = append(m.lengths[n], codeRange{string(from), string(to)})
+			m.spaces++
 		}
 	}
 }
 
 func (m *charMap) addRanges(args []any) {
-	for i := 0; i+2 < len(args); i += 3 {
+	for i := 0; i+2 < len(args); i += 3 { // paid: each was read
 		from, _ := args[i].(byteString)
 		to, _ := args[i+1].(byteString)
 		low, high := codeOf(string(from)), codeOf(string(to))
@@ -335,7 +337,7 @@ func (m *charMap) addRanges(args []any) {
 				m.ranges = append(m.ranges, textRange{len(from), low, high, utf16BE(string(target))})
 			}
 		case []any:
-			for k, x := range target[:min(len(target), high-low+1)] {
+			for k, x := range target[:min(len(target), high-low+1)] { // paid: each was read
 				if s, ok := x.(byteString); ok && m.hasRoom(s) {
 					m.ranges = append(m.ranges, textRange{len(from), low + k, low + k, utf16BE(string(s))})
 				}
@@ -346,7 +348,7 @@ func (m *charMap) addRanges(args []any) {
 
 func codeOf(s string) int {
 	code := 0
-	for i := range min(len(s), 4) {
+	for i := range min(len(s), 4) { // paid: four bytes
 		code = code<<8 | int(s[i])
 	}
 	return code
@@ -354,9 +356,9 @@ func codeOf(s string) int {
 
 // length returns the number of bytes of the code at the beginning of s.
 func (m *charMap) length(s string, otherwise int) int {
-	for n := 1; n <= min(4, len(s)); n++ {
-		for _, r := range m.lengths {
-			if len(r.from) == n && inRange(s[:n], r) {
+	for n := 1; n <= min(4, len(s)); n++ { // paid: by show, with workOfLength
+		for _, r := range m.lengths[n] { // paid: as above
+			if inRange(s[:n], r) {
 				return n
 			}
 		}
@@ -364,9 +366,17 @@ func (m *charMap) length(s string, otherwise int) int {
 	return otherwise
 }
 
+// workOfLength is the work of length, for any code.
+func (m *charMap) workOfLength() int {
+	if m == nil {
+		return 0
+	}
+	return m.spaces / 4
+}
+
 // inRange reports whether each byte of a code is in a range.
 func inRange(code string, r codeRange) bool {
-	for i := range len(code) {
+	for i := range len(code) { // paid: four bytes
 		if code[i] < r.from[i] || code[i] > r.to[i] {
 			return false
 		}
@@ -408,13 +418,13 @@ func readGlyphNames() (texts map[string]string, standard [256]string) {
 	texts = map[string]string{}
 	lines := strings.Split(strings.TrimSpace(glyphNames), "\n\n")
 	code := rune(' ')
-	for name := range strings.FieldsSeq(lines[0]) {
+	for name := range strings.FieldsSeq(lines[0]) { // paid: this table is ours
 		texts[name] = string(code)
 		standard[code] = string(code)
 		code++
 	}
 	code = 0xA1
-	for name := range strings.FieldsSeq(lines[1]) {
+	for name := range strings.FieldsSeq(lines[1]) { // paid: as above
 		texts[name] = string(code)
 		code++
 	}
@@ -422,14 +432,14 @@ func readGlyphNames() (texts map[string]string, standard [256]string) {
 		n, _ := strconv.ParseUint(digits, 16, 32) // all are valid numbers
 		return rune(n)
 	}
-	for entry := range strings.FieldsSeq(lines[2]) {
+	for entry := range strings.FieldsSeq(lines[2]) { // paid: as above
 		name, codes, _ := strings.Cut(entry, "=")
-		for digits := range strings.SplitSeq(codes, "+") {
+		for digits := range strings.SplitSeq(codes, "+") { // paid: as above
 			texts[name] += string(hex(digits))
 		}
 	}
 	standard['\''], standard['`'] = "’", "‘"
-	for entry := range strings.FieldsSeq(lines[3]) {
+	for entry := range strings.FieldsSeq(lines[3]) { // paid: as above
 		digits, name, _ := strings.Cut(entry, "=")
 		standard[hex(digits)] = texts[name]
 	}
@@ -445,7 +455,7 @@ func textOfGlyph(name string) string {
 	if text, ok := glyphTexts[name]; ok {
 		return text
 	}
-	for _, form := range [...]struct {
+	for _, form := range [...]struct { // paid: two forms
 		prefix string
 		most   int
 	}{{"uni", 4}, {"u", 6}} {
@@ -457,7 +467,7 @@ func textOfGlyph(name string) string {
 	}
 	if strings.Contains(name, "_") && len(name) < 40 {
 		var b strings.Builder
-		for part := range strings.SplitSeq(name, "_") {
+		for part := range strings.SplitSeq(name, "_") { // paid: 40 bytes
 			b.WriteString(glyphTexts[part])
 		}
 		return b.String()

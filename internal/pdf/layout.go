@@ -33,11 +33,12 @@ type layout struct {
 	glyphs int              // of the page
 	next   string           // replaces the text of the next glyph
 	hold   func(n int) bool // counts memory, and reports whether it is within the limit
+	spend  func(n int) bool // counts work, as in file
 }
 
 // Approximate memory use of text.
 const (
-	sizeOfLine = 192 // bytes, without its text
+	sizeOfLine = 384 // bytes, without its text
 	sizeOfText = 6   // times its bytes: here, as a stream, normalised, and for growth
 )
 
@@ -106,7 +107,9 @@ func (l *layout) write(text string) {
 	}
 	if l.hold(sizeOfText * len(text)) {
 		l.open.text = append(l.open.text, text...)
-		l.open.sides.noteGlyph(l.open.text, text)
+		if l.open.sides.noteGlyph(l.open.text, text); l.open.sides.ends != nil {
+			l.spend(workOfClasses)
+		}
 	}
 }
 
@@ -118,12 +121,13 @@ func endsInSpace(b []byte) bool {
 func (l *layout) beginLine(x, y, size, angle float64) {
 	l.flush()
 	l.hold(sizeOfLine)
+	l.spend(workOfLine)
 	l.open = &textLine{page: l.number, size: size, x: x, y: y, angle: angle}
 }
 
 func (l *layout) flush() {
 	if l.open != nil && strings.TrimSpace(string(l.open.text)) != "" {
-		l.open.text = l.open.sides.logical(l.open.text)
+		l.open.text = l.open.sides.logical(l.open.text, l.spend)
 		l.open.sides = sides{}
 		l.lines = append(l.lines, *l.open)
 	}
@@ -142,7 +146,7 @@ func (l *layout) finish() []Paragraph {
 	}
 	body := l.bodySize()
 	leading := l.leadings()
-	for i := range l.lines {
+	for i := range l.lines { // paid: its memory was held, as for the loops below
 		line := &l.lines[i]
 		text := strings.TrimSpace(string(line.text))
 		if i > 0 && !l.breaks(&l.lines[i-1], line, leading) {
@@ -211,7 +215,7 @@ func sizeKey(t *textLine) int { return t.page<<12 | int(min(4095, t.size*4)) }
 // leadings returns the usual distance of lines by page and font size: a low quantile.
 func (l *layout) leadings() map[int]float64 {
 	gaps := map[int][]float64{}
-	for i := 1; i < len(l.lines); i++ {
+	for i := 1; i < len(l.lines); i++ { // paid: as in finish
 		a, b := &l.lines[i-1], &l.lines[i]
 		down := a.y - b.y
 		if sizeKey(a) == sizeKey(b) && down > lineShift*a.size && down < 2.2*a.size {
@@ -219,7 +223,7 @@ func (l *layout) leadings() map[int]float64 {
 		}
 	}
 	usual := make(map[int]float64, len(gaps))
-	for key, all := range gaps {
+	for key, all := range gaps { // paid: as in finish
 		slices.Sort(all)
 		usual[key] = all[(len(all)-1)/3] // paragraphs often have few lines, so that there are many gaps between them
 	}
@@ -229,11 +233,11 @@ func (l *layout) leadings() map[int]float64 {
 // bodySize returns the size of most text.
 func (l *layout) bodySize() float64 {
 	count := map[int]int{}
-	for i := range l.lines {
+	for i := range l.lines { // paid: as in finish
 		count[int(l.lines[i].size*4)] += len(l.lines[i].text)
 	}
 	best := 0
-	for size, n := range count {
+	for size, n := range count { // paid: as in finish
 		if n > count[best] || n == count[best] && size < best {
 			best = size
 		}
@@ -252,7 +256,8 @@ const maxReordered = 1024
 // sides tracks the right-to-left glyphs of a line. A page shows its glyphs from left to right, in any script; a text
 // has them in reading order.
 type sides struct {
-	ends []int // ends of the glyphs' texts in the line's; nil if none is right-to-left
+	// ends of the glyphs' texts in the line's, one more than maxReordered at most; nil if none is right-to-left
+	ends []int
 	// number of right-to-left glyphs to the right of the previous one, minus those to its left
 	visual int
 }
@@ -260,10 +265,10 @@ type sides struct {
 // noteGlyph records a glyph that was appended to a line.
 func (s *sides) noteGlyph(line []byte, glyph string) {
 	switch {
-	case glyph == "", s.ends == nil && !isRightToLeft(classOf(glyph)):
+	case glyph == "", len(s.ends) > maxReordered, s.ends == nil && !isRightToLeft(classOf(glyph)):
 		return
 	case s.ends == nil:
-		for at := 0; at < len(line)-len(glyph); {
+		for at := 0; at < len(line)-len(glyph) && len(s.ends) <= maxReordered; { // paid: that many are few
 			_, n := utf8.DecodeRune(line[at:])
 			at += n
 			s.ends = append(s.ends, at)
@@ -295,13 +300,13 @@ func isRightToLeft(c bidi.Class) bool { return c == bidi.R || c == bidi.AL }
 func isNumber(c bidi.Class) bool { return c == bidi.EN || c == bidi.AN }
 
 // logical returns a line in reading order. Its direction is not given, so it is that of most of its words.
-func (s *sides) logical(line []byte) []byte {
+func (s *sides) logical(line []byte, spend func(n int) bool) []byte {
 	if s.visual <= 0 || len(s.ends) > maxReordered {
 		return line
 	}
-	t := reorderer{}
+	t := reorderer{spend: spend}
 	at, balance, last := 0, 0, bidi.ON
-	for _, end := range s.ends {
+	for _, end := range s.ends { // paid: by show
 		glyph := string(line[at:end])
 		at = end
 		c := classOf(glyph)
@@ -325,18 +330,19 @@ func (s *sides) logical(line []byte) []byte {
 
 // reorderer reorders glyphs. Their classes keep their order.
 type reorderer struct {
+	spend   func(n int) bool
 	glyphs  []string
 	classes []bidi.Class
 }
 
 // reverseRuns reverses the right-to-left runs in a left-to-right line.
 func (t *reorderer) reverseRuns() {
-	for i := 0; i < len(t.glyphs); i++ {
+	for i := 0; i < len(t.glyphs); i++ { // paid: by show; a glyph is looked at twice
 		if !isRightToLeft(t.classes[i]) {
 			continue
 		}
 		end := i + 1
-		for k := end; k < len(t.glyphs) && t.classes[k] != bidi.L; k++ {
+		for k := end; k < len(t.glyphs) && t.classes[k] != bidi.L; k++ { // paid: as above
 			if isRightToLeft(t.classes[k]) {
 				end = k + 1
 			}
@@ -348,7 +354,7 @@ func (t *reorderer) reverseRuns() {
 
 // reverse reverses the glyphs between two places, except for the left-to-right words and numbers among them.
 func (t *reorderer) reverse(from, to int) {
-	for i := from; i < to; {
+	for i := from; i < to; { // paid: by show, and by runEnd
 		if c := t.classes[i]; c != bidi.L && !isNumber(c) {
 			i++
 			continue
@@ -364,7 +370,7 @@ func (t *reorderer) reverse(from, to int) {
 // surrounding text; numbers without words between them are a run only if a single sign joins them, as in 1,204.
 func (t *reorderer) runEnd(from, to int) int {
 	end, depth, words := from+1, 0, t.classes[from] == bidi.L
-	for i := from + 1; i < to && !isRightToLeft(t.classes[i]) && depth >= 0; i++ {
+	for i := from + 1; i < to && t.spend(3) && !isRightToLeft(t.classes[i]) && depth >= 0; i++ {
 		switch c := t.classes[i]; {
 		case c == bidi.L && depth == 0:
 			end, words = i+1, true

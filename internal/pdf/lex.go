@@ -3,9 +3,9 @@ package pdf
 import (
 	"bytes"
 	"compress/flate"
-	"compress/zlib"
 	"encoding/ascii85"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -25,14 +25,15 @@ type (
 
 // Bounds of one object, and of the operands of one operator.
 const (
-	maxDepth = 64       // nesting of arrays and dictionaries
-	maxValue = 32 << 20 // approximate memory in bytes; the rest is left out
+	maxDepth = 64      // nesting of arrays and dictionaries
+	maxValue = 8 << 20 // approximate memory in bytes; the rest is left out
 )
 
 // Approximate memory use of objects, without the bytes of strings and names.
 const (
-	sizeOfValue = 32
-	sizeOfDict  = 256
+	sizeOfValue  = 32
+	sizeOfDict   = 256
+	sizeOfObject = 96 // in the table of objects
 )
 
 // lexer reads objects. It skips malformed input and never fails; each call of next makes progress or returns
@@ -76,12 +77,14 @@ func isDelimiter(c byte) bool {
 
 // space skips white space and comments.
 func (l *lexer) space() {
-	for l.pos < len(l.b) {
+	from := l.pos
+	defer func() { l.spend((l.pos - from) / lexedPerWork) }()
+	for l.pos < len(l.b) { // paid: above, by its bytes
 		switch c := l.b[l.pos]; {
 		case isSpace(c):
 			l.pos++
 		case c == '%':
-			for l.pos < len(l.b) && l.b[l.pos] != '\n' && l.b[l.pos] != '\r' {
+			for l.pos < len(l.b) && l.b[l.pos] != '\n' && l.b[l.pos] != '\r' { // paid: above, by its bytes
 				l.pos++
 			}
 		default:
@@ -102,6 +105,10 @@ func (l *lexer) value() any {
 		return x
 	}
 	after := l.pos
+	if l.space(); l.pos == len(l.b) || l.b[l.pos] < '0' || l.b[l.pos] > '9' { // what follows may be long
+		l.pos = after
+		return x
+	}
 	if _, gen := l.next().(float64); gen && l.next() == operator("R") {
 		return reference(num)
 	}
@@ -110,9 +117,8 @@ func (l *lexer) value() any {
 }
 
 func (l *lexer) object(depth int) any {
-	from := l.pos
 	l.space()
-	if more := l.spend(1 + (l.pos-from)/bytesPerWork); !more || l.pos >= len(l.b) {
+	if !l.spend(workOfToken) || l.pos >= len(l.b) {
 		l.pos = len(l.b)
 		return endOfInput
 	}
@@ -124,13 +130,13 @@ func (l *lexer) object(depth int) any {
 		l.pos += 2
 		return l.dict(depth)
 	}
-	from = l.pos
+	from := l.pos
 	x := l.scalar()
-	l.spend((l.pos - from) / bytesPerWork)
+	l.spend((l.pos - from) / lexedPerWork)
 	return x
 }
 
-// scalar reads an object that contains no others, or an operator.
+// scalar reads an object that contains no others, or an operator. Its caller pays for the bytes read.
 func (l *lexer) scalar() any {
 	switch c := l.b[l.pos]; c {
 	case '(':
@@ -156,7 +162,7 @@ func (l *lexer) scalar() any {
 // word reads a number, a keyword or an operator.
 func (l *lexer) word() any {
 	start := l.pos
-	for l.pos < len(l.b) && !isSpace(l.b[l.pos]) && !isDelimiter(l.b[l.pos]) {
+	for l.pos < len(l.b) && !isSpace(l.b[l.pos]) && !isDelimiter(l.b[l.pos]) { // paid: by object
 		l.pos++
 	}
 	w := l.b[start:l.pos]
@@ -185,7 +191,7 @@ func (l *lexer) name() any {
 	l.pos++
 	start := l.pos
 	escaped := false
-	for l.pos < len(l.b) && !isSpace(l.b[l.pos]) && !isDelimiter(l.b[l.pos]) {
+	for l.pos < len(l.b) && !isSpace(l.b[l.pos]) && !isDelimiter(l.b[l.pos]) { // paid: by object
 		escaped = escaped || l.b[l.pos] == '#'
 		l.pos++
 	}
@@ -194,7 +200,7 @@ func (l *lexer) name() any {
 		return nameObject(w)
 	}
 	out := make([]byte, 0, len(w))
-	for i := 0; i < len(w); i++ {
+	for i := 0; i < len(w); i++ { // paid: by object
 		if w[i] == '#' && i+2 < len(w) && unhex(w[i+1]) >= 0 && unhex(w[i+2]) >= 0 {
 			out = append(out, byte(unhex(w[i+1])<<4|unhex(w[i+2])))
 			i += 2
@@ -219,7 +225,7 @@ func (l *lexer) hex() any {
 	l.pos++
 	var out []byte
 	digits, high := 0, 0
-	for l.pos < len(l.b) {
+	for l.pos < len(l.b) { // paid: by object, or by decode
 		c := l.b[l.pos]
 		l.pos++
 		if c == '>' {
@@ -244,7 +250,7 @@ func (l *lexer) hex() any {
 func (l *lexer) literal() any {
 	l.pos++
 	var out []byte
-	for depth := 1; l.pos < len(l.b); {
+	for depth := 1; l.pos < len(l.b); { // paid: by object
 		plain := bytes.IndexAny(l.b[l.pos:], "\\()\r")
 		if plain < 0 {
 			plain = len(l.b) - l.pos
@@ -306,7 +312,7 @@ func (l *lexer) escape(out []byte) []byte {
 		return append(out, c)
 	}
 	n := int(c - '0')
-	for i := 0; i < 2 && l.pos < len(l.b) && l.b[l.pos] >= '0' && l.b[l.pos] <= '7'; i++ {
+	for i := 0; i < 2 && l.pos < len(l.b) && l.b[l.pos] >= '0' && l.b[l.pos] <= '7'; i++ { // paid: two digits
 		n = n<<3 | int(l.b[l.pos]-'0')
 		l.pos++
 	}
@@ -371,7 +377,7 @@ func (l *lexer) dict(depth int) any {
 		}
 		break
 	}
-	for i := 0; i+1 < len(items); {
+	for i := 0; i+1 < len(items); { // paid: each was read
 		key, ok := items[i].(nameObject)
 		if !ok {
 			i++
@@ -384,7 +390,7 @@ func (l *lexer) dict(depth int) any {
 }
 
 // maxStream bounds the decoded size of one stream of a PDF in bytes; the rest is left out.
-const maxStream = 64 << 20
+const maxStream = 16 << 20
 
 // decode returns the decoded content of a stream. For damaged streams this is what can be read; for images it is
 // nothing.
@@ -399,7 +405,7 @@ func (f *file) decode(s *stream) []byte {
 		params = []any{d}
 	}
 	const most = 8 // successive filters
-	f.spend(1)
+	f.spend(workOfStream)
 	for i, filter := range filters[:min(len(filters), most)] {
 		name, _ := f.resolve(filter).(nameObject)
 		var param dict
@@ -426,7 +432,7 @@ func (f *file) unfilter(data []byte, name nameObject, param dict) []byte {
 		if n, ok := f.resolve(param["EarlyChange"]).(float64); ok {
 			early = int(n)
 		}
-		return f.unpredict(unLZW(data, early), param)
+		return f.unpredict(f.unLZW(data, early), param)
 	case "ASCIIHexDecode", "AHx":
 		l := lexer{b: append([]byte{'<'}, data...), spend: f.spend}
 		s, _ := l.hex().(byteString)
@@ -434,21 +440,35 @@ func (f *file) unfilter(data []byte, name nameObject, param dict) []byte {
 	case "ASCII85Decode", "A85":
 		return un85(data)
 	case "RunLengthDecode", "RL":
-		return unRuns(data)
+		return f.unRuns(data)
 	}
 	return nil
 }
 
 // inflate decompresses zlib's format, or what follows a damaged header.
 func (f *file) inflate(data []byte) []byte {
-	r, err := zlib.NewReader(countingReader{bytes.NewReader(data), f})
-	if err != nil {
-		if len(data) < 2 {
-			return nil
-		}
-		r = flate.NewReader(countingReader{bytes.NewReader(data[2:]), f})
+	if len(data) < 2 {
+		return nil
 	}
-	out, _ := io.ReadAll(io.LimitReader(r, maxStream)) // keep what precedes damage
+	const hasDictionary = 0x20
+	if data[0]&0xf == 8 && data[0]>>4 <= 7 && (int(data[0])<<8|int(data[1]))%31 == 0 && data[1]&hasDictionary != 0 {
+		return nil // one that is not in the file
+	}
+	from := countingReader{bytes.NewReader(data[2:]), f}
+	if f.inflater == nil {
+		f.inflater = flate.NewReader(from)
+	} else {
+		_ = f.inflater.(flate.Resetter).Reset(from, nil) // never fails
+	}
+	out := make([]byte, 0, min(maxStream, max(512, 4*len(data))))
+	for f.spend(1) && len(out) < maxStream {
+		out = slices.Grow(out, 1)
+		n, err := f.inflater.Read(out[len(out):min(cap(out), maxStream)])
+		out = out[:len(out)+n]
+		if !f.spend(n/bytesPerWork) || err != nil { // keep what precedes damage
+			break
+		}
+	}
 	return out
 }
 
@@ -461,7 +481,7 @@ type countingReader struct {
 
 func (r countingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	if !r.f.spend(n / bytesPerWork) {
+	if !r.f.spend(n + n/2) {
 		return 0, r.f.stop
 	}
 	return n, err
@@ -485,8 +505,8 @@ func (f *file) unpredict(data []byte, param dict) []byte {
 	}
 	pixel, row := max(1, bits/8), min(len(data), (bits*number("Columns", 1)+7)/8)
 	if predictor == 2 {
-		for start := 0; start+row <= len(data); start += row {
-			for i := start + pixel; i < start+row; i++ {
+		for start := 0; start+row <= len(data) && f.spend(1); start += row {
+			for i := start + pixel; i < start+row; i++ { // paid: above, by its bytes
 				data[i] += data[i-pixel]
 			}
 		}
@@ -494,7 +514,7 @@ func (f *file) unpredict(data []byte, param dict) []byte {
 	}
 	out := make([]byte, 0, len(data))
 	last := make([]byte, row)
-	for len(data) > 1 {
+	for len(data) > 1 && f.spend(1+row/bytesPerWork) {
 		line := data[1:min(len(data), row+1)]
 		unPNG(data[0], line, last, pixel)
 		out = append(out, line...)
@@ -507,7 +527,7 @@ func (f *file) unpredict(data []byte, param dict) []byte {
 
 // unPNG undoes a PNG filter in a line.
 func unPNG(filter byte, line, up []byte, pixel int) {
-	for i := range line {
+	for i := range line { // paid: by unpredict
 		var left, corner byte
 		if i >= pixel {
 			left, corner = line[i-pixel], up[i-pixel]
@@ -539,13 +559,13 @@ func paeth(a, b, c int) byte {
 
 // unLZW decompresses LZW as in PDF and TIFF: codes of 9 to 12 bits, 256 clears the table, 257 ends. An entry of the
 // table is the output of the previous code plus one byte, which are adjacent in the output.
-func unLZW(data []byte, early int) []byte {
+func (f *file) unLZW(data []byte, early int) []byte {
 	const clearCode, end, most = 256, 257, 4096
 	var out []byte
 	var start, length [most]int // of each entry, in out
 	next, width := end+1, 9
-	for bits, held, i := uint32(0), 0, 0; len(out) <= maxStream; {
-		for held < width {
+	for bits, held, i := uint32(0), 0, 0; len(out) <= maxStream && f.spend(1); {
+		for held < width { // paid: two bytes
 			if i >= len(data) {
 				return out
 			}
@@ -561,8 +581,8 @@ func unLZW(data []byte, early int) []byte {
 		switch {
 		case code < 256:
 			out = append(out, byte(code))
-		case code > end && code < next:
-			for k := range length[code] { // it may end with the first byte that it writes
+		case code > end && code < next && f.spend(length[code]/bytesPerWork):
+			for k := range length[code] { // paid: at most 4096 bytes; it may end with the first byte that it writes
 				out = append(out, out[start[code]+k])
 			}
 		default:
@@ -593,9 +613,9 @@ func un85(data []byte) []byte {
 	return out[:n]
 }
 
-func unRuns(data []byte) []byte {
+func (f *file) unRuns(data []byte) []byte {
 	var out []byte
-	for i := 0; i < len(data) && len(out) < maxStream; {
+	for i := 0; i < len(data) && len(out) < maxStream && f.spend(1); {
 		n := int(data[i])
 		i++
 		switch {

@@ -98,7 +98,7 @@ func (r *interpreter) run(content []byte) {
 		if op == "BI" {
 			from := l.pos
 			skipImage(&l)
-			r.spend((l.pos - from) / bytesPerWork)
+			r.spend((l.pos - from) / lexedPerWork)
 		} else {
 			r.operator(op)
 		}
@@ -108,7 +108,7 @@ func (r *interpreter) run(content []byte) {
 
 // skipImage skips an inline image.
 func skipImage(l *lexer) {
-	for {
+	for l.spend(1) {
 		i := bytes.Index(l.b[l.pos:], []byte("EI"))
 		if i < 0 {
 			l.pos = len(l.b)
@@ -191,7 +191,7 @@ func (r *interpreter) operator(op operator) {
 		r.show(r.last())
 	case "TJ":
 		list, _ := r.last().([]any)
-		for _, x := range list {
+		for _, x := range list { // paid: each was read
 			if n, ok := x.(float64); ok {
 				r.advance(-n / 1000 * s.size * s.scale)
 				continue
@@ -233,7 +233,7 @@ func (r *interpreter) show(x any) {
 	}
 	st := &r.state
 	for g := range st.font.glyphs(string(s)) {
-		if !r.spend(1 + len(g.text)/bytesPerWork) {
+		if !r.spend(workOfGlyph + st.font.unicode.workOfLength() + len(g.text)/bytesPerWork) {
 			return
 		}
 		width := (g.width*st.size + st.charSpace) * st.scale
@@ -258,7 +258,7 @@ func (r *interpreter) show(x any) {
 func (r *interpreter) form() {
 	name, _ := r.last().(nameObject)
 	s, ok := r.resolve(r.dict(r.resources["XObject"])[string(name)]).(*stream)
-	if !ok || s.dict["Subtype"] != nameObject("Form") || r.depth >= maxForms {
+	if !ok || s.dict["Subtype"] != nameObject("Form") || r.depth >= maxForms || !r.spend(workOfForm) {
 		return
 	}
 	inner := *r
@@ -266,7 +266,7 @@ func (r *interpreter) form() {
 	inner.args, inner.saved = nil, nil
 	if m := r.array(s.dict["Matrix"]); len(m) == 6 {
 		var own transform
-		for i := range own {
+		for i := range own { // paid: six numbers
 			own[i] = r.number(m[i], 0)
 		}
 		inner.state.ctm = own.mul(r.state.ctm)

@@ -18,7 +18,7 @@ import (
 // A page printed by a browser: subset fonts, ligatures, tags, a list, a table, right-to-left text.
 func TestRead(t *testing.T) {
 	file := testenv.Must(os.ReadFile("../../snapshot/testdata/chromium.pdf"))(t)
-	got := testenv.Must(pdf.Read(file, 10, time.Minute))(t)
+	got := testenv.Must(pdf.Read(t.Context(), file, 10, time.Minute))(t)
 	if !strings.HasPrefix(got.Created, "D:20") {
 		t.Errorf("created %q", got.Created)
 	}
@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := pdf.Read(file[:200], 10, time.Minute); !errors.Is(err, pdf.ErrDamaged) {
+	if _, err := pdf.Read(t.Context(), file[:200], 10, time.Minute); !errors.Is(err, pdf.ErrDamaged) {
 		t.Errorf("truncated: %v, want ErrDamaged", err)
 	}
 }

@@ -66,6 +66,34 @@ func Find(name string) (Coding, bool) {
 	return Plain, false
 }
 
+// Memory returns how many bytes of memory a [Coding.Reader] with [MaxWindow] may take. first is the first byte of what
+// it reads, which tells the window of Brotli, or negative if it is not known.
+func (c Coding) Memory(first int) int64 {
+	const fixed, most = 64 << 10, 24 // bits of Brotli's largest window
+	switch c {
+	case Plain:
+		return 0
+	case Zstd:
+		return MaxWindow + MaxWindow/4
+	case Brotli:
+		bits := most
+		switch {
+		case first < 0:
+		case first&1 == 0: // RFC 7932, 9.1: WBITS
+			bits = 16
+		case first>>1&7 != 0:
+			bits = 17 + first>>1&7
+		case first>>4&7 != 0:
+			bits = 8 + first>>4&7
+		default:
+			bits = 17
+		}
+		return 1<<bits + 1<<(bits-2) + fixed
+	case Gzip, Deflate, Zlib, Flate:
+	}
+	return fixed
+}
+
 // Reader returns a reader of the decompressed contents of r. The window of zstd is limited to window bytes. Most
 // codings read a header at once, and return its errors or r's. The reader starts no goroutines and need not be closed.
 func (c Coding) Reader(r io.Reader, window uint64) (io.Reader, error) {

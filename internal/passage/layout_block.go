@@ -1,0 +1,326 @@
+package passage
+
+import (
+	"regexp"
+	"strings"
+)
+
+// frameBegin matches the beginning of a framed passage: [CONTEXT 0]:, [webpage 1 begin], <<<1>>>, BEGIN DOCUMENT 2.
+var frameBegin = regexp.MustCompile(`(?i)(?:\[|<<<|\b|-{3,} ?|={3,} ?)(?:begin |start )?(` + nouns + `)[ _#-]?(\d{1,4})` +
+	`(?: (?:begin|start))?(?:\]|>>>| ?-{3,}| ?={3,}|:|$)[ \t]*:?`)
+
+// framed reads passages between a beginning and an end that both have their number: [CONTEXT 0] … [END CONTEXT 0],
+// [webpage 1 begin] … [webpage 1 end].
+func framed(_ *promptReader, text string) (list []Passage, outside string) {
+	lower := strings.ToLower(text)
+	if len(lower) != len(text) || !strings.Contains(lower, "end") {
+		return nil, ""
+	}
+	var rest strings.Builder
+	last, misses := 0, 0
+	for at := 0; at < len(text) && len(list) < maxPassages && misses < maxMisses; {
+		m := frameBegin.FindStringSubmatchIndex(text[at:])
+		if m == nil {
+			break
+		}
+		begin, from := at+m[0], at+m[1]
+		noun, number := lower[at+m[2]:at+m[3]], text[at+m[4]:at+m[5]]
+		to, end := frameEnd(lower, from, noun, number)
+		if to < 0 {
+			at = from
+			misses++
+			continue
+		}
+		q := Passage{Label: number}
+		q.Text = q.fromHead(text[from:to])
+		list = append(list, q)
+		rest.WriteString(text[last:begin])
+		last, at = end, end
+	}
+	return list, rest.String() + text[last:]
+}
+
+// frameEnd returns where the end of a framed passage begins and ends, or -1. Passages are not nested, so that a
+// beginning of the next one ends the search.
+func frameEnd(lower string, from int, noun, number string) (to, end int) {
+	window := lower[from:min(len(lower), from+maxFrame)]
+	for _, form := range [...]string{"end " + noun + " " + number, noun + " " + number + " end", "end of " + noun + " " + number,
+		"/" + noun + " " + number, "end_" + noun + "_" + number} {
+		if n := strings.Index(window, form); n >= 0 {
+			to = from + n
+			for to > from && strings.IndexByte("[<-= ", lower[to-1]) >= 0 {
+				to--
+			}
+			end = from + n + len(form)
+			for end < len(lower) && strings.IndexByte("]>-= ", lower[end]) >= 0 {
+				end++
+			}
+			return to, end
+		}
+	}
+	return -1, -1
+}
+
+// The bounds of the search for frames: the bytes of a passage that are searched for its end, and the beginnings without
+// an end after which there are no frames.
+const (
+	maxFrame  = 64 << 10
+	maxMisses = 64
+)
+
+// ruleName matches a line with the name of the passage that follows it: [File: plan.pdf],
+// --- plan.pdf (page 3) ---, ## plan.pdf.
+var ruleName = regexp.MustCompile(`^[ \t]*\[([^\]\n]{1,200})\][:]?[ \t]*$|^[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,}|#{1,6})[ \t]*([^\s=*_#-][^\n]{0,200}?)[ \t]*(?:-{2,}|={2,}|\*{2,}|_{2,}|#{1,6})?[ \t]*$`)
+
+func ruleNameOf(line string) []string {
+	trimmed := strings.TrimLeft(line, " \t")
+	if trimmed == "" || strings.IndexByte("[-=*_#", trimmed[0]) < 0 || !strings.Contains(line, ".") {
+		return nil
+	}
+	return ruleName.FindStringSubmatch(line)
+}
+
+var fileHead = regexp.MustCompile(`(?i)^(?:` + nouns + `|datei|file ?name)[ :#-]+(.+)$`)
+
+// ruled reads passages below a line that names their file, perhaps with a page.
+func ruled(_ *promptReader, text string) (list []Passage, outside string) {
+	var rest strings.Builder
+	var body []string
+	open := false
+	shut := func() {
+		if open {
+			q := &list[len(list)-1]
+			q.Text = q.fromHead(strings.Join(body, "\n"))
+		}
+		open, body = false, body[:0]
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if m := ruleNameOf(line); m != nil {
+			name := strings.TrimSpace(m[1] + m[2])
+			if f := fileHead.FindStringSubmatch(name); f != nil {
+				name = f[1]
+			}
+			file, page := splitPage(strings.Trim(name, "`*_\" "))
+			if isFile(file) && len(list) < maxPassages {
+				shut()
+				q := Passage{Page: page}
+				q.name(file)
+				list, open = append(list, q), true
+				continue
+			}
+		}
+		if open && (isEnder(line) || isClosing(line) || isRule(line) || strings.HasPrefix(line, "# ")) {
+			shut()
+		}
+		if open {
+			body = append(body, line)
+		} else {
+			rest.WriteString(line + "\n")
+		}
+	}
+	shut()
+	if n := len(list); n > 1 { // the instructions after the last
+		most := 1
+		for _, q := range list[:n-1] {
+			most = max(most, len(blank.Split(q.Text, -1)))
+		}
+		if parts := blank.Split(list[n-1].Text, -1); len(parts) > most {
+			list[n-1].Text = strings.Join(parts[:most], "\n\n")
+		}
+	}
+	return list, rest.String()
+}
+
+// sectionHeading matches a Markdown heading.
+var sectionHeading = regexp.MustCompile(`^(#{1,6})[ \t]+(.+?)[ \t#]*$`)
+
+// contextHeading matches the heading or line above sections that are passages.
+var contextHeading = regexp.MustCompile(`(?i)\b(?:retrieved|context|sources|documents|passages|search results|excerpts|knowledge|` +
+	`chunks|references|material|quellen|kontext|dokumente|fuentes|contexte)\b|上下文|资料|文档|来源|検索結果|資料`)
+
+// sections reads the sections below a heading such as "# Retrieved passages".
+func sections(_ *promptReader, text string) (list []Passage, outside string) {
+	level, inside := 0, 0 // of the heading above; of its sections
+	var rest strings.Builder
+	var body []string
+	open := false
+	shut := func() {
+		if open {
+			q := &list[len(list)-1]
+			q.Text = q.fromHead(strings.Join(body, "\n"))
+		}
+		open, body = false, body[:0]
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		m := sectionHeading.FindStringSubmatch(line)
+		switch {
+		case m == nil && open && (isEnder(line) || isRule(line)):
+			shut()
+			level = 0
+		case m == nil && open:
+			body = append(body, line)
+			continue
+		case m == nil:
+		case level > 0 && len(m[1]) > level && (inside == 0 || len(m[1]) == inside) && len(list) < maxPassages:
+			shut()
+			inside = len(m[1])
+			var q Passage
+			q.titleLine(strings.Trim(m[2], "*_ "))
+			list, open = append(list, q), true
+			continue
+		case level > 0 && len(m[1]) > level:
+			body = append(body, line)
+			continue
+		default:
+			shut()
+			if level, inside = 0, 0; contextHeading.MatchString(m[2]) && len(list) == 0 {
+				level = len(m[1])
+			}
+		}
+		rest.WriteString(line + "\n")
+	}
+	shut()
+	if len(list) < 2 {
+		return nil, ""
+	}
+	return list, rest.String()
+}
+
+// minParagraph is how many bytes a paragraph of a context has at least.
+const minParagraph = 20
+
+// pieces matches the instruction before paragraphs of context.
+var pieces = regexp.MustCompile(`(?i)\bfollowing\b[^.\n]{0,40}\b(?:context|passages|documents|sources|excerpts|information|pieces)\b|` +
+	`\bcontext (?:information )?(?:is )?below\b|\bpieces of (?:retrieved )?context\b`)
+
+// paragraphs reads a context whose paragraphs are passages, cited by position: below a line such as "Context:", between
+// rules, or all that a wrapper has.
+func paragraphs(p *promptReader, text string) (list []Passage, outside string) {
+	if p.tool && !p.inner {
+		return nil, ""
+	}
+	body, found := text, p.inner
+	before := ""
+	if !found {
+		if before, body, found = afterIntroduction(text, false); !found {
+			return nil, ""
+		}
+	}
+	for _, part := range blank.Split(strings.TrimSpace(body), maxPassages+1) {
+		var q Passage
+		if q.Text = q.fromHead(part); len(q.Text) >= minParagraph {
+			list = append(list, q)
+		}
+	}
+	return list, before
+}
+
+// afterIntroduction returns what is between a line that introduces the context and the line that ends it. Without such
+// an end nothing tells the context from the instructions after it. With labels, only a line such as "Context:" counts.
+func afterIntroduction(text string, labels bool) (before, body string, ok bool) {
+	lines := strings.SplitAfter(text, "\n")
+	at := 0
+	for i, line := range lines {
+		at += len(line)
+		trimmed := strings.TrimSpace(line)
+		label := (strings.HasSuffix(trimmed, ":") || strings.HasSuffix(trimmed, "：") || strings.HasSuffix(trimmed, "**")) &&
+			labelLine.MatchString(trimmed)
+		if !label && (labels || !pieces.MatchString(trimmed)) {
+			continue
+		}
+		from, ruled := at, false
+		end := -1
+		k := i + 1
+		for pos := at; k < len(lines); k++ {
+			next := strings.TrimSpace(lines[k])
+			switch {
+			case isRule(next) && !ruled && strings.TrimSpace(text[from:pos]) == "":
+				from, ruled = pos+len(lines[k]), true
+			case isRule(next) && ruled, !isRule(next) && isEnder(next), isClosing(next):
+				end = pos
+			}
+			if end >= 0 {
+				break
+			}
+			pos += len(lines[k])
+		}
+		if end < 0 && label && !ruled {
+			end = len(text)
+		}
+		if end < 0 {
+			return "", "", false
+		}
+		rest := text[from:end]
+		if inner, tail, cut := "", "", false; !label {
+			if inner, tail, cut = afterIntroduction(rest, true); !cut {
+				return text[:from] + text[end:], rest, true
+			} // "the following context … Context:"
+			return text[:from] + inner + text[end:], tail, true
+		}
+		return text[:from] + text[end:], rest, true
+	}
+	return "", "", false
+}
+
+// labelLine matches a line that is nothing but the name of a context.
+var labelLine = regexp.MustCompile(`(?i)^(?:#{1,6} |\*\*)?(?:relevant |retrieved |background |additional )?(?:context|contexts|context information|` +
+	`documents|passages|excerpts|search results|background|knowledge|kontext|contexto|contexte|contesto|上下文|资料|背景资料|参考资料)(?:\*\*)?[:：](?:\*\*)?$`)
+
+// records reads passages that are lines with names and words, such as "File: …", "Content: …", each beginning with the
+// same one.
+func records(_ *promptReader, text string) (list []Passage, outside string) {
+	var rest strings.Builder
+	var body []string
+	first, words, open := "", 0, false
+	shut := func() {
+		if open {
+			q := &list[len(list)-1]
+			for n := len(body); n > 1; n = len(body) { // names below the words
+				last := body[n-1]
+				if strings.TrimSpace(last) != "" && !isField(last) {
+					break
+				}
+				q.fromHead(last + "\n.")
+				body = body[:n-1]
+			}
+			q.Text = q.fromHead(strings.Join(body, "\n"))
+		}
+		open, body = false, body[:0]
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		name, value, ok := strings.Cut(line, ":")
+		name = normal([]byte(strings.Trim(name, " *_-#")))
+		kind := fieldLines[name]
+		starts := ok && kind != "" && strings.TrimSpace(value) != "" && len(line) > 0 && line[0] != ' ' && line[0] != '\t'
+		if first == "" && starts && kind != "skip" && kind != "page" && kind != "date" && kind != "id" {
+			first = name
+		}
+		switch {
+		case starts && name == first && len(list) < maxPassages:
+			shut()
+			list, open = append(list, Passage{}), true
+			body = append(body, line)
+			if kind == "text" {
+				words++
+			}
+		case open && (isEnder(line) || isRule(line) || isClosing(line)):
+			shut()
+			rest.WriteString(line + "\n")
+		case open:
+			body = append(body, line)
+			if starts && kind == "text" {
+				words++
+			}
+		default:
+			rest.WriteString(line + "\n")
+		}
+	}
+	shut()
+	if len(list) == 0 || words < len(list) {
+		return nil, ""
+	}
+	return labelled(list), rest.String()
+}
