@@ -227,7 +227,8 @@ func (suite) PublishIdle(t *testing.T, dsn string) {
 	put(t, s, alone, published(2, "work"))
 	list, paths := due(t, s, 0)
 	diff(t, "due", paths, "/runs/P/cite/ans_0002 /runs/P/cite/ans_0001") // a call outside of runs has no run's manifest
-	for range list {                                                     // each alone, as their first process is taken for dead
+	// Each is alone, as its first process is taken for dead.
+	for range list {
 		again, _ := due(t, other, time.Hour)
 		if len(again) != 1 {
 			t.Fatalf("after the lease %d are due", len(again))
