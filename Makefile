@@ -95,7 +95,13 @@ test: | $(OUT) ## go test ./... and what needs other programs; IBID_INSTALL=1 in
 	@$(GO) test $(race) -count=1 -timeout 30m ./...
 	@$(MAKE) interop
 	@$(MAKE) examples
+	@$(MAKE) world
 	@scripts/left-out "$(IBID_LEFT_OUT)"
+
+.PHONY: world
+world: ## scores on answers, agents, claims, marks and pages as they are in the world; needs IBID_SHARED with world/
+	$(step) 'world'
+	@scripts/world
 
 # A separate module. Tests skip themselves if their SDKs for JavaScript are unavailable.
 .PHONY: interop

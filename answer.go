@@ -231,9 +231,9 @@ const (
 
 // Support is the result of checking whether a citation's sources say what the answer claims.
 type Support struct {
-	Label string   `json:"label"` // supported, partial, unsupported, contradicted, unverified
-	Score *float64 `json:"score"`
-	By    string   `json:"by"` // the checker that decided it
+	Label string   `json:"label"` // supported, differs, unjudged, unsupported, contradicted, unchecked
+	Score *float64 `json:"score"` // how close the sources are to the claim, in [0, 1]; nil if the checker has no number
+	By    string   `json:"by"`    // the checker that decided it
 }
 
 // Verification is the result of fetching a citation's source again.

@@ -73,6 +73,10 @@ func (f *fold) op(op *wire.Op) {
 		case op.Kind == wire.PartEnd:
 			c.endPart(op.Part)
 		case op.Kind == wire.MarkersOp:
+			if op.Markers.Links {
+				c.readLinks()
+				break
+			}
 			c.setMarks(op.Markers)
 		case op.Kind == wire.Finish:
 			c.finish = Finish(op.Name)
@@ -181,7 +185,7 @@ func (f *fold) keep(n int) bool {
 // include the spare capacity of the map.
 var (
 	entrySize  = 40
-	sourceSize = grown[Source]() + grown[string]() + 3*entrySize
+	sourceSize = grown[Source]() + 2*grown[string]() + 3*entrySize
 	chunkSize  = grown[Chunk]() + size[Locator]()
 	citeSize   = grown[foldCite]() + entrySize
 	refSize    = size[wire.Ref]() + size[Ref]()
@@ -448,14 +452,20 @@ func (f *fold) next() {
 	f.complete = false
 	for _, c := range f.candidates {
 		c.flush()
+		c.resolveLeaks()
 		if c.marks != nil {
 			c.scanMarks(true)
+		}
+		if c.sourceLinks != nil {
+			c.scanLinks(true)
+			c.sourceLinks = nil
 		}
 		c.marks, c.marked = nil, c.text.Len() // later marks refer to another list, or none
 		c.endParts()
 		for i := range c.parts {
 			f.messages = max(f.messages, c.parts[i].key.Message+1)
 		}
+		c.claimUnit = nil
 		c.placeRest() // its citations must not refer to the text of the next response
 	}
 }
@@ -513,6 +523,7 @@ func (f *fold) refsInInput(refs []wire.Ref) []wire.Ref {
 type sourceTable struct {
 	fold       *fold
 	list       []Source
+	first      []string          // the first of the keys of each that citations use
 	names      []string          // cached Source.Key; empty if not computed, or outdated
 	keys       map[string]int    // indexes in list by the key that citations use on the wire
 	same       map[string]int    // by identity
@@ -615,7 +626,7 @@ func (t *sourceTable) add(w *wire.Source) {
 	if t.list == nil {
 		t.list, t.names = make([]Source, 0, 4), make([]string, 0, 4) // cheaper than 1, 2, 4
 	}
-	t.list, t.names = append(t.list, s), append(t.names, key)
+	t.list, t.names, t.first = append(t.list, s), append(t.names, key), append(t.first, w.Key)
 	t.keys[w.Key] = i
 	if key != "" {
 		t.same[key] = i

@@ -254,6 +254,10 @@ func (c *candidate) try(i int, last bool) bool {
 		c.emitMoved()
 	}
 	changed := !emitted || cite.place != was
+	if last && (p.anchor == AnchorUnverified || p.anchor == AnchorUnitFixed) && p.covers == CoversLink && c.repeatsMark(cite) {
+		cite.withdrawn, cite.settled = true, true
+		return true
+	}
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
 		p.anchor == AnchorUnverified && cite.Quote == "" && cite.URL == ""
 	if cite.settled && cite.anchor != AnchorExact && cite.anchor != AnchorUnverified {
@@ -476,6 +480,9 @@ func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
 		return c.locateBlock(cite, last)
 	case wire.Bytes, wire.CodePoints, wire.UTF16:
 	}
+	if cite.Sentence {
+		return c.locateSentence(cite, last)
+	}
 	if p, ok := c.locateDeclared(cite); ok {
 		return p, true
 	}
@@ -572,7 +579,7 @@ func (c *candidate) span(cite *foldCite, unit wire.Unit, shift int) (Span, bool)
 // place where it was.
 func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 	base, text := c.base(cite), c.text.String()
-	if unit == wire.Bytes && len(c.cuts) == 0 {
+	if unit == wire.Bytes && (len(c.cuts) == 0 || cite.readHere()) {
 		at := base + n
 		return at, at >= 0 && at <= len(text) && isBoundary(text, at)
 	}
@@ -597,6 +604,9 @@ func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 	}
 	return offsets.byte(u, n)
 }
+
+// readHere reports whether a citation was read from the text as it is, without what was cut from it.
+func (c *foldCite) readHere() bool { return c.Origin == wire.OriginMarker && c.Base == wire.AnswerBase }
 
 // base returns the offset in the text from which a citation's offsets count.
 func (c *candidate) base(cite *foldCite) int {
@@ -724,13 +734,23 @@ func (c *candidate) unverified(cite *foldCite, nowhere place) place {
 	if cite.Quote != "" {
 		return nowhere // the words are known, but not in the text
 	}
-	s, ok := c.span(cite, cite.Unit, cite.shift)
+	unit, anchor := cite.Unit, AnchorUnverified
+	if cite.URL != "" {
+		if unit = c.unitOfClaims(cite.Unit); unit != cite.Unit {
+			anchor = AnchorUnitFixed
+		}
+	}
+	s, ok := c.span(cite, unit, cite.shift)
 	if ok {
 		covers := nowhere.covers
-		if covers == CoversLink && cite.URL != "" && s.Len() > 0 {
-			covers = CoversClaim // if it is not a link, it must be the claim
+		if covers == CoversLink && cite.URL != "" && s.Len() > 0 && !isOneMark(c.text.String()[s.Start:s.End]) {
+			covers = CoversClaim // if it is neither a link nor a mark, it must be the claim
 		}
-		return place{s, AnchorUnverified, covers}
+		return place{s, anchor, covers}
+	}
+	if i := c.find(cite.Part); cite.Covers == wire.Point && i >= 0 && cite.Start > 0 && cite.Start < maxOffset {
+		end := c.parts[i].end // someone shortened the text: what was cited last is at its end
+		return place{Span{end, end}, AnchorMoved, CoversPoint}
 	}
 	if start, end, ok := c.widen(cite); ok {
 		return place{Span{start, end}, AnchorMoved, nowhere.covers}

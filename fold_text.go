@@ -25,7 +25,10 @@ type candidate struct {
 
 	tail []byte // bytes at the end of the last delta that may be the start of a character
 	held []byte // text from the start of a private marker, until it is complete or too long
-	cuts []cut  // removed private markers
+	cuts []cut  // removed private markers, leaked markup and thoughts
+
+	leaking     leaking
+	sourceLinks *links // nil unless links to sources are citations
 
 	cites    []foldCite
 	citeKeys map[string]int      // indexes in cites by the provider's key
@@ -47,7 +50,8 @@ type candidate struct {
 	placed    bool          // the place of every citation is final
 	structure structure
 
-	offsets Offsets // of text
+	offsets   Offsets    // of text
+	claimUnit *wire.Unit // see unitOfClaims
 
 	activities []foldActivity
 }
@@ -62,11 +66,12 @@ type foldPart struct {
 	split      bool // its text came in several runs, so it cannot be compared as a whole
 }
 
-// cut is a private marker removed from the text. Providers count it in offsets.
+// cut is something that was removed from the text: a private marker, leaked markup, a thought. Providers count it in
+// offsets.
 type cut struct {
-	at     int // its place in the text
-	from   int // start of its part
-	text   string
+	at     int    // its place in the text
+	from   int    // start of its part
+	text   string // empty for a thought
 	size   [3]int // its length by wire.Unit
 	before [3]int // total length of all cuts before it
 }
@@ -97,12 +102,20 @@ func (c *candidate) addText(p wire.Part, s []byte, ascii bool) {
 	if n := len(c.parts); n == 0 || c.parts[n-1].key != p {
 		c.open(p)
 	}
-	if len(c.tail) > 0 || len(c.held) > 0 || !ascii && (!utf8.Valid(s) || bytes.IndexByte(s, markerBegin[0]) >= 0) {
+	if k := &c.leaking; k.thought == "" && len(c.parts) > 0 && c.parts[len(c.parts)-1].from == c.text.Len() &&
+		c.readsLeaks() && beginsThought(s) {
+		k.thought = thoughtTags[0]
+	}
+	if len(c.tail) > 0 || len(c.held) > 0 || c.leaking.thought != "" || c.leaking.skip ||
+		!ascii && (!utf8.Valid(s) || bytes.IndexByte(s, markerBegin[0]) >= 0) || leakStart(s) >= 0 && c.readsLeaks() {
 		c.addOdd(s)
 		return
 	}
 	c.append(s)
 }
+
+// readsLeaks reports whether leaked markup is cut from the text. Text of an unknown format is kept as it is.
+func (c *candidate) readsLeaks() bool { return c.fold.format != Generic }
 
 // append adds text that is valid and has no private markers, and emits its event.
 func (c *candidate) append(s []byte) {
@@ -126,6 +139,9 @@ func (c *candidate) append(s []byte) {
 	}
 	if c.marks != nil {
 		c.scanMarks(false)
+	}
+	if c.sourceLinks != nil {
+		c.scanLinks(false)
 	}
 }
 
@@ -153,6 +169,7 @@ func (c *candidate) open(p wire.Part) {
 		}
 		return
 	}
+	c.leaking.thought, c.leaking.skip, c.leaking.open = "", false, nil
 	at := c.text.Len()
 	if len(c.parts) == 1 { // most answers have only one
 		c.first = map[wire.Part]int{c.parts[0].key: 0}
@@ -184,24 +201,52 @@ const (
 	markerEnd   = "\ue201"
 )
 
-// addOdd appends text that contains a private marker or invalid UTF-8. It does so in pieces that contain the end of a
-// marker only as their last bytes, so that the order of issues does not depend on how the text was split.
+// addOdd appends text that contains a private marker, leaked markup, a thought or invalid UTF-8. It does so in pieces
+// that contain the end of a marker only as their last bytes, so that the order of issues does not depend on how the text
+// was split.
 func (c *candidate) addOdd(s []byte) {
 	for len(s) > 0 {
 		n := min(len(s), max(1, (maxHeld-len(c.held))/len("\ufffd")))
-		if end := bytes.IndexByte(s[:n], markerEnd[len(markerEnd)-1]); end >= 0 {
-			n = end + 1
+		if end := bytes.IndexFunc(s[:n], isMarkupEnd); end >= 0 {
+			_, size := utf8.DecodeRune(s[end:n])
+			n = end + size
 		}
 		c.addOddPiece(s[:n])
 		s = s[n:]
 	}
 }
 
+// isMarkupEnd reports whether a private marker or leaked markup may end with r.
+func isMarkupEnd(r rune) bool { return strings.ContainsRune(markerEnd+markEnd+">]}", r) }
+
 func (c *candidate) addOddPiece(s []byte) {
 	s = append(c.held, c.repair(s, false)...)
 	c.held = c.held[:0]
 	for len(s) > 0 {
-		if n := bytes.Index(s, []byte(markerBegin)); n != 0 {
+		if c.leaking.thought != "" {
+			n := c.thoughtPiece(s)
+			if s = s[n:]; c.leaking.thought != "" {
+				c.held = append(c.held, s...)
+				return
+			}
+			continue
+		}
+		if c.leaking.skip {
+			rest := bytes.TrimLeft(s, " \t\r\n")
+			if c.parts[len(c.parts)-1].from == c.text.Len() && len(rest) < len(s) {
+				c.extendCut(s[:len(s)-len(rest)])
+				s = rest
+				continue
+			}
+			c.leaking.skip = false
+		}
+		n, private := bytes.Index(s, []byte(markerBegin)), true
+		if c.readsLeaks() {
+			if leak := leakStart(s); leak >= 0 && (n < 0 || leak < n) {
+				n, private = leak, false
+			}
+		}
+		if n != 0 {
 			if n < 0 {
 				n = len(s)
 			}
@@ -209,7 +254,20 @@ func (c *candidate) addOddPiece(s []byte) {
 			s = s[n:]
 			continue
 		}
-		n := bytes.Index(s[:min(len(s), maxHeld)], []byte(markerEnd))
+		if !private {
+			n := c.leakText(s)
+			if n == 0 && len(s) < maxHeld {
+				c.held = append(c.held, s...)
+				return
+			}
+			if n == 0 {
+				n = 1
+				c.append(s[:n])
+			}
+			s = s[n:]
+			continue
+		}
+		n = bytes.Index(s[:min(len(s), maxHeld)], []byte(markerEnd))
 		switch {
 		case n >= 0:
 			n += len(markerEnd)
@@ -229,10 +287,9 @@ func (c *candidate) addOddPiece(s []byte) {
 
 // addCut adds a cut after all others.
 func (c *candidate) addCut(k cut) {
-	o := NewOffsets(k.text)
-	_, points := o.In(CodePoint, Span{0, len(k.text)})
-	_, utf16 := o.In(UTF16, Span{0, len(k.text)})
-	k.size = [3]int{wire.Bytes: len(k.text), wire.CodePoints: points, wire.UTF16: utf16}
+	if k.text != "" {
+		k.size = sizeOfText(k.text)
+	}
 	k.before = [3]int{}
 	if n := len(c.cuts); n > 0 {
 		for u := range k.before {
@@ -332,8 +389,14 @@ func (c *candidate) flush() {
 	if len(c.tail) == 0 && len(c.held) == 0 {
 		return
 	}
-	if len(c.held) > 0 {
+	private := bytes.HasPrefix(c.held, []byte(markerBegin))
+	if private {
 		c.fold.issue("private-marker-unterminated", markerIDs(c.held))
+	}
+	if c.leaking.thought != "" {
+		c.addReasoning(c.parts[len(c.parts)-1].key, c.held)
+		c.held, c.tail = c.held[:0], c.tail[:0]
+		return
 	}
 	if c.fold.broken {
 		c.held, c.tail = c.held[:0], c.tail[:0]
@@ -434,13 +497,14 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 			a.At = part.end + shift
 		}
 	}
+	c.leaking.code = codeState{at: part.from}
 	part.end = part.from + len(want)
 	for k := range c.cites { // places given as the length of the text
 		if c.cites[k].at >= part.end-shift {
 			c.cites[k].at += shift
 		}
 	}
-	c.offsets = Offsets{}
+	c.offsets, c.claimUnit = Offsets{}, nil
 	out := outPart(part)
 	c.fold.emit(
 		Event{
@@ -478,6 +542,9 @@ func (c *candidate) unsettle() {
 	if c.marks != nil {
 		c.marks.restart()
 	}
+	if c.sourceLinks != nil {
+		c.sourceLinks.restart()
+	}
 }
 
 func (c *candidate) close() {
@@ -485,6 +552,7 @@ func (c *candidate) close() {
 	c.flush()
 	c.closed = true
 	c.endParts()
+	c.resolveLeaks()
 	// in a complete answer all inputs are known
 	for i := range c.activities {
 		if a := &c.activities[i]; a.Kind == ToolActivity && c.fold.complete {
@@ -493,6 +561,9 @@ func (c *candidate) close() {
 	}
 	if c.marks != nil {
 		c.scanMarks(true)
+	}
+	if c.sourceLinks != nil {
+		c.scanLinks(true)
 	}
 	c.placeRest()
 	if markdown.CapsReferences(c.text.String()) {

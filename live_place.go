@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/markdown"
@@ -157,6 +158,13 @@ func (l *Live) place(end, limit int, final bool) int {
 	block := string(t.buf[:end])
 	p.parsed += len(block)
 	p.forced = p.forced || overdue
+	if isJSON(block) {
+		for _, c := range cites {
+			c.lost = true
+		}
+		p.removeSettled()
+		return end
+	}
 	places := places{markdown.Parse(block)}
 	p.examined = t.from + end
 	layoutCites, sources := l.layoutCites(places, cites, final)
@@ -354,7 +362,7 @@ func (l *Live) holdLinks(end int, ended bool) int {
 	}
 	for at := t.written; at < end; {
 		switch t.buf[at] {
-		case '[', markBegin[0]:
+		case '[', markBegin[0], '(', 0xC2, 0xE2, 0xEF: // the first bytes of marks
 			if !wait && !beginsFileMark(string(t.buf[at:min(end, at+maxMarkHead)])) {
 				at++
 				continue
@@ -423,7 +431,7 @@ const (
 // isLinkStart reports whether s may begin with a link, perhaps after a parenthesis.
 func isLinkStart(s []byte) bool {
 	s = bytes.TrimLeft(s, " ,;(（")
-	return len(s) == 0 || s[0] == '[' || bytes.HasPrefix(s, []byte(markBegin))
+	return len(s) == 0 || s[0] == '[' || bytes.HasPrefix(s, []byte(markBegin)) || bytes.HasPrefix(s, []byte("［"))
 }
 
 // linkLen returns the length and state of a possible link or mark at the start of s: [a](u), [1], 【1†a】. The flag ended
@@ -435,6 +443,9 @@ func linkLen(s []byte, ended bool) (int, linkState) {
 	open := openLink
 	if ended {
 		open = notLink
+	}
+	if s[0] == '(' || s[0] != '[' && !bytes.HasPrefix(s, []byte(markBegin)) && !bytes.HasPrefix([]byte(markBegin), s) {
+		return wideLen(string(s), open)
 	}
 	if s[0] != '[' {
 		longest := 64 // bytes
@@ -468,10 +479,33 @@ func linkLen(s []byte, ended bool) (int, linkState) {
 	return 1, notLink
 }
 
+// wideLen is linkLen for marks in parentheses and in other wide brackets, and for superscript numbers.
+func wideLen(s string, open linkState) (int, linkState) {
+	const longest = 24 // bytes of an incomplete mark
+	n, certain := markdown.Wide(s, open == notLink)
+	_, size := utf8.DecodeRuneInString(s)
+	switch {
+	case n == len(s) && open == openLink && s[0] != '(' && superscript(s) != "": // more digits may follow
+		return n, openLink
+	case n > 0 && (s[0] != '(' || isRound(s[:n])):
+		return n, wholeLink
+	case !certain && len(s) < longest && (s[0] != '(' || isRoundStart(s[1:])):
+		return len(s), openLink
+	}
+	return size, notLink
+}
+
+// isRoundStart reports whether a mark in parentheses may begin with s: a number, or a word that may be a noun.
+func isRoundStart(s string) bool {
+	word := strings.TrimRight(s, " 0123456789,;:-–")
+	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
 // isMark reports whether the bracketed s is a mark such as [1], [1, 3], [2-4] or [doc1].
 func isMark(s string) bool {
-	inside := strings.ReplaceAll(strings.Trim(s, "[]"), "doc", "")
-	return inside != "" && len(s) < 40 && strings.Trim(inside, "0123456789,-– ") == ""
+	inside := strings.ReplaceAll(strings.Trim(s, "[]^"), "doc", "")
+	return inside != "" && len(s) < 40 && strings.Trim(inside, "0123456789,;-– ") == "" || strings.HasPrefix(s, "[") &&
+		len(s) < 40 && numbered.MatchString(strings.Trim(s, "[]^"))
 }
 
 // The headings of the lists between the text and the sources.
@@ -558,6 +592,9 @@ type lateCite struct {
 // not be there. Without the text there are none; the sources have their own list.
 func (l *Live) lateLists(a *Answer) []string {
 	var late, gone []lateCite
+	if isJSON(a.Text) {
+		return nil
+	}
 	for _, c := range l.places.all {
 		if !c.Placed() {
 			continue

@@ -245,6 +245,9 @@ func (l *markList) read(inside string) (sense markSense, ok bool) {
 func (l *markList) add(sense *markSense, first, last int) bool {
 	ranged := last != first
 	switch {
+	case l.Names && ranged && first >= 1 && first < last && last > l.most() && last < leastYear:
+		sense.lost, sense.numbers = true, sense.numbers+2
+		return true
 	case last < first, last-first >= maxMarkItems, ranged && last > l.most(), first == 0 && len(l.at(0)) == 0:
 		return false
 	}
@@ -264,7 +267,7 @@ func (l *markList) add(sense *markSense, first, last int) bool {
 const leastYear, mostYear = 1000, 2999
 
 // markItems separates the items of a mark: [1, 2], [1; 2], [1 and 2].
-var markItems = regexp.MustCompile(`\s*[,;，；、&]\s*|\s+(?:and|und|et|y|e|en|och|和|及)\s+`)
+var markItems = regexp.MustCompile(`\s*[,;，；、&]\s*(?:(?:and|und|et|y|e|en|och)\s+)?|\s+(?:and|und|et|y|e|en|och|和|及)\s+`)
 
 // numbered matches an item with a number: a noun perhaps, a number, and the end of a range perhaps.
 var numbered = regexp.MustCompile(`(?i)^((?:` + markNouns + `)[ :_#.-]*)?(\d{1,4})(?:\s*[-–—~]\s*(?:` + markNouns +

@@ -77,7 +77,7 @@ func (c *candidate) scanMarks(last bool) {
 			c.marks.past = append(c.marks.past, found.span)
 		}
 		cite := wire.Cite{
-			Key:    "mark:" + strconv.Itoa(found.span.Start),
+			Key:    markKey(found.span.Start),
 			Part:   wire.Part{Candidate: c.index},
 			Base:   wire.AnswerBase,
 			Unit:   wire.Bytes,
@@ -109,6 +109,9 @@ func (c *candidate) scanMarks(last bool) {
 		}
 	}
 }
+
+// markKey returns the key of the citation that was read from the mark at an offset.
+func markKey(at int) string { return "mark:" + strconv.Itoa(at) }
 
 // next returns the next mark, or false at the end of what can be read for now.
 func (m *marks) next(text string, last bool) (textMark, bool) {

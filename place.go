@@ -148,6 +148,9 @@ func (p places) step(at int, line markdown.Span) int {
 		if end := p.word(at, line); end > at {
 			return end
 		}
+		if end := unspacedWordEnd(p.Text[:line.End], at); end > at {
+			return end
+		}
 		if end := prose.AfterPunctuation(p.Text[:line.End], at); end > at {
 			return min(end, line.End)
 		}
@@ -456,6 +459,9 @@ type visible struct {
 // layOut finds the stops for cites.
 func (p places) layOut(cites []layoutCite, sources []Source) layout {
 	var out layout
+	if isJSON(p.Text) {
+		return out
+	}
 	links := p.visibles(cites, sources)
 	taken := make(map[int]bool, len(cites))
 	for i := range links {

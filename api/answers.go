@@ -215,6 +215,13 @@ func checkedAt(a *ibid.Answer, s *ibid.Source) time.Time {
 	return last
 }
 
+// supportWarnings are what a reader of a citation must know if its claim has these labels.
+var supportWarnings = map[support.Label]string{
+	support.Differs:      "differs: the cited passage says something else in one place",
+	support.Unsupported:  "not supported: the cited passage does not say it, according to a judge",
+	support.Contradicted: "contradicted: the cited passage denies it, according to a judge",
+}
+
 // sourceNote returns the note on a source for readers of an exported answer: when it was fetched, and any problem found
 // when it was fetched again.
 func sourceNote(a *ibid.Answer, s *ibid.Source) string {
@@ -228,11 +235,10 @@ func sourceNote(a *ibid.Answer, s *ibid.Source) string {
 	}
 	var warnings []string
 	for c := range citationsOf(a, s) {
-		const doubtful = "doubtful: the cited passage does not support the answer"
-		isDoubtful := c.Support != nil && slices.Contains(
-			[]support.Label{support.Unsupported, support.Contradicted}, support.Label(c.Support.Label))
-		if isDoubtful && !slices.Contains(warnings, doubtful) {
-			warnings = append(warnings, doubtful)
+		if c.Support != nil {
+			if w := supportWarnings[support.Label(c.Support.Label)]; w != "" && !slices.Contains(warnings, w) {
+				warnings = append(warnings, w)
+			}
 		}
 		if v := c.Verification; v != nil {
 			if w := verify.Status(v.Status).Warning(); w != "" && !slices.Contains(warnings, w) {

@@ -41,7 +41,7 @@ func TestExportWarns(t *testing.T) {
 		t.Errorf("without a problem: %s", got)
 	}
 	a.Citations[0].Support = &ibid.Support{Label: "unsupported", By: "lexical@1"}
-	if got := string(testenv.Must(api.RenderAnswer(a, "plain", nil, nil))(t)); !strings.Contains(got, "WARNING: doubtful: the cited passage does not") {
-		t.Errorf("doubtful: %s", got)
+	if got := string(testenv.Must(api.RenderAnswer(a, "plain", nil, nil))(t)); !strings.Contains(got, "WARNING: not supported: the cited passage does not") {
+		t.Errorf("unsupported: %s", got)
 	}
 }

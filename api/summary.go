@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -40,6 +41,8 @@ type summaryOptions struct {
 
 	form, strategy string
 	content        bool                            // include the full text of the passages
+	from, limit    int                             // the first step and the number of steps; 0 means what fits
+	all            bool                            // all steps, however many
 	known          map[string]support.QualityInput // people's ratings of documents
 }
 
@@ -87,11 +90,11 @@ func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, 
 // ExportRun returns a run as GET /v1/runs/{id}/summary writes it, as json, prov or otlp; empty means json. Any other
 // word is a bad request.
 func (a *API) ExportRun(ctx context.Context, tenant, run, as string) ([]byte, error) {
-	query := ""
+	query := url.Values{"all": {"true"}}
 	if as != "" {
-		query = url.Values{"as": {as}}.Encode()
+		query.Set("as", as)
 	}
-	params, err := httpx.ReadParams(query, summaryParams())
+	params, err := httpx.ReadParams(query.Encode(), summaryParams())
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +234,42 @@ func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link
 	if err != nil {
 		return nil, err
 	}
-	return httpx.Encode(s)
+	return encodeSummary(s, opts)
+}
+
+// maxSummary is how many bytes a summary has if nothing else is asked for. A longer one is a page of it.
+const maxSummary = 200_000
+
+// sourceSize is about how many bytes a source has in a step, and half of what one has in the list of sources.
+const sourceSize = 600
+
+// encodeSummary encodes the part of a summary that is asked for, or as much of it as fits.
+func encodeSummary(s *trail.Summary, opts *summaryOptions) ([]byte, error) {
+	if opts.all || opts.limit > 0 {
+		if opts.limit > 0 {
+			s = s.Page(opts.from, opts.limit)
+		}
+		return httpx.Encode(s)
+	}
+	size, rows := len(s.Run.Steps), 2*len(s.Sources)+2*len(s.Unused)
+	for i := range s.Run.Steps {
+		rows += len(s.Run.Steps[i].Sources)
+	}
+	if often := rows * sourceSize; often > 4*maxSummary { // a first guess, instead of encoding all
+		size = max(1, size*2*maxSummary/often)
+	} else if opts.from == 0 {
+		if b, err := httpx.Encode(s); err != nil || len(b) <= maxSummary {
+			return b, err
+		}
+	}
+	for {
+		b, err := httpx.Encode(s.Page(opts.from, size))
+		if err != nil || len(b) <= maxSummary || size <= 1 {
+			return b, err
+		}
+		size = min(size-1, size*maxSummary*9/10/len(b)) // about as many as fit
+		size = max(size, 1)
+	}
 }
 
 // summarised links the sentences of a run, weighs its sources and returns the summary.
@@ -273,6 +311,7 @@ func leaveOutContent(t *trail.Trail) {
 const (
 	maxTop     = 1000
 	maxExcerpt = 10_000
+	maxSteps   = 100_000
 )
 
 // summaryParams are the parameters of a summary.
@@ -290,6 +329,9 @@ func summaryParams() []httpx.Param {
 		httpx.OneOf("adjust: rank sources by relevance times the confidence of their step", "false", "true"),
 		httpx.Texts("strategy: the strategy that links sentences; defaults to the run's own")[0],
 		httpx.OneOf("content: include the full text of passages", "false", "true"),
+		httpx.Number("from_step: the number of the first step to include", 0, 0, math.MaxInt32),
+		httpx.Number("limit: the maximum number of steps; 0 means as many as fit in 200 kB", 0, 0, maxSteps),
+		httpx.OneOf("all: include all steps, however long the summary is", "false", "true"),
 	}
 }
 
@@ -302,6 +344,7 @@ func readSummaryOptions(p httpx.Params) *summaryOptions {
 			Adjust: p.Get("adjust") == "true",
 		},
 		form: p.Get("as"), strategy: p.Get("strategy"), content: p.Get("content") == "true",
+		from: p.Int("from_step"), limit: p.Int("limit"), all: p.Get("all") == "true",
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"mime"
 	"net/http"
@@ -67,6 +68,12 @@ func (a *API) traces(w *httpx.Reply, r *httpx.Request) error {
 	if len(set.Runs) > 0 {
 		a.o.Bus.Wake()
 	}
+	if set.Unread > 0 { // a warning, as OTLP calls it: nothing was rejected
+		set.Reason = cmp.Or(set.Reason, fmt.Sprintf(
+			"%d spans that look like an agent's were not read, such as %s: docs/traces.md lists the conventions",
+			set.Unread, set.Example,
+		))
+	}
 	w.Body(http.StatusOK, traceType(r), traceResponse(traceType(r), set.Rejected, set.Reason))
 	return nil
 }
@@ -84,14 +91,14 @@ func traceType(r *httpx.Request) string {
 // pull in gRPC.
 func traceResponse(mediaType string, rejected int, reason string) []byte {
 	if mediaType == otel.Protobuf {
-		if rejected == 0 {
+		if reason == "" {
 			return nil
 		}
 		b := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(max(0, rejected)))
 		b = protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), reason)
 		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), b)
 	}
-	if rejected == 0 {
+	if reason == "" {
 		return []byte("{}")
 	}
 	type partialSuccess struct {

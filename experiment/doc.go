@@ -1,6 +1,6 @@
 // Package experiment compares two ways of attributing answers to their sources.
 //
-// A [Strategy] is such a way: the checker that decides whether a passage supports a sentence, the probability from
+// A [Strategy] is such a way: the checker that decides whether a passage supports a sentence, the closeness from
 // which it counts, and whether sentences without a citation get one. It has a name and a version, which runs record.
 //
 // Two strategies are compared on the same runs, each attributed again by both ([Measure]), or on live traffic

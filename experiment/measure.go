@@ -101,7 +101,7 @@ func measure(
 		return nil, fmt.Errorf("judging: %w", err)
 	}
 	for i := range verdicts {
-		if label := verdicts[i].Label; label != support.Unverified {
+		if label := verdicts[i].Label; label != support.Unchecked && verdicts[i].Err == nil {
 			out.Checked++
 			if label == support.Supported {
 				out.Supported++

@@ -43,7 +43,7 @@ func TestMeasure(t *testing.T) {
 	list := experiment.Builtin()
 	for name, want := range map[string]experiment.Outcome{
 		"provider": {Run: "run_harbour", Strategy: "provider@1", Sentences: 4, Cited: 2, Checked: 2, Supported: 1},
-		"balanced": {Run: "run_harbour", Strategy: "balanced@1", Sentences: 4, Cited: 3, Checked: 2, Supported: 1},
+		"balanced": {Run: "run_harbour", Strategy: "balanced@2", Sentences: 4, Cited: 3, Checked: 2, Supported: 1},
 	} {
 		s := testenv.Must(experiment.Find(list, name))(t)
 		got := testenv.Must(experiment.Measure(t.Context(), harbour(t), &s, nil))(t)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -33,7 +34,7 @@ type Strategy struct {
 	Version int    `json:"version"` // from 1
 	// PostHoc gives sentences without a citation one, if a passage supports them.
 	PostHoc bool `json:"post_hoc"`
-	// Threshold is the probability, above 0 and at most 1, from which a passage is cited post hoc. Without PostHoc it
+	// Threshold is the closeness, above 0 and at most 1, from which a passage is cited post hoc. Without PostHoc it
 	// is ignored.
 	Threshold float64 `json:"threshold"`
 	// PerSentence is the maximum number of citations that a sentence is given; 0 means 2.
@@ -45,25 +46,25 @@ type Strategy struct {
 // Builtin returns the strategies that need no configuration:
 //
 //   - provider@1 uses the provider's citations, and adds none;
-//   - balanced@1 also cites passages, with a probability of at least 0.5, for sentences without citations;
-//   - strict@1 does so with at least 0.7.
+//   - balanced@2 also cites passages, with a closeness of at least 0.35, for sentences without citations;
+//   - strict@2 does so with at least 0.5.
 func Builtin() []Strategy {
 	return []Strategy{
 		{Name: "provider", Version: 1, Scorer: ScorerRetriever, Checker: CheckerLexical},
 		{
 			Name:        "balanced",
-			Version:     1,
+			Version:     2,
 			PostHoc:     true,
-			Threshold:   0.5,
+			Threshold:   support.Balanced,
 			PerSentence: 2,
 			Scorer:      ScorerBM25,
 			Checker:     CheckerLexical,
 		},
 		{
 			Name:        "strict",
-			Version:     1,
+			Version:     2,
 			PostHoc:     true,
-			Threshold:   0.7,
+			Threshold:   support.Strict,
 			PerSentence: 2,
 			Scorer:      ScorerBM25,
 			Checker:     CheckerLexical,
@@ -71,7 +72,7 @@ func Builtin() []Strategy {
 	}
 }
 
-// ID returns the name and the version: "balanced@1".
+// ID returns the name and the version: "balanced@2".
 func (s *Strategy) ID() string { return s.Name + "@" + strconv.Itoa(s.Version) }
 
 // Check validates a strategy, such as one from a configuration file.
@@ -84,7 +85,7 @@ func (s *Strategy) Check() error {
 	case s.Version < 1:
 		return fmt.Errorf("strategy %s: versions count from 1, not %d", s.Name, s.Version)
 	case s.PostHoc && !(s.Threshold > 0 && s.Threshold <= 1):
-		return fmt.Errorf("strategy %s: the threshold is a probability over 0 and up to 1, not %v", s.Name, s.Threshold)
+		return fmt.Errorf("strategy %s: the threshold is a closeness over 0 and up to 1, not %v", s.Name, s.Threshold)
 	case s.PerSentence < 0 || s.PerSentence > maxSentenceCitations:
 		return fmt.Errorf(
 			"strategy %s: per_sentence is from 0 to %d, not %d", s.Name, maxSentenceCitations, s.PerSentence,
@@ -97,7 +98,7 @@ func (s *Strategy) Check() error {
 	return nil
 }
 
-// Find returns the strategy in list with the given name: "balanced@1", or "balanced" for its highest version.
+// Find returns the strategy in list with the given name: "balanced@2", or "balanced" for its highest version.
 func Find(list []Strategy, name string) (Strategy, error) {
 	bare, version, exact := strings.Cut(name, "@")
 	var found *Strategy

@@ -12,14 +12,14 @@ import (
 
 func TestFind(t *testing.T) {
 	list := append(experiment.Builtin(), experiment.Strategy{Name: "strict", Version: 2})
-	for name, want := range map[string]string{"strict": "strict@2", "strict@1": "strict@1", "provider": "provider@1"} {
+	for name, want := range map[string]string{"strict": "strict@2", "strict@2": "strict@2", "provider": "provider@1"} {
 		s, err := experiment.Find(list, name)
 		if err != nil || s.ID() != want {
 			t.Errorf("Find(%q) = %s, %v; want %s", name, s.ID(), err, want)
 		}
 	}
 	for _, name := range []string{"", "strict@3", "strict@", "Strict"} {
-		if s, err := experiment.Find(list, name); err == nil || !strings.Contains(err.Error(), "balanced@1") {
+		if s, err := experiment.Find(list, name); err == nil || !strings.Contains(err.Error(), "balanced@2") {
 			t.Errorf("Find(%q) = %s, %v; want an error that lists the strategies", name, s.ID(), err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestSplit(t *testing.T) {
 		if again := s.Choose(run).ID(); again != side {
 			t.Fatalf("%s changed sides", run)
 		}
-		if side == "strict@1" {
+		if side == "strict@2" {
 			b++
 		}
 		if other.Choose(run).ID() != side {
@@ -78,7 +78,7 @@ func TestSplit(t *testing.T) {
 	}
 	for _, share := range []float64{0, 1} {
 		s.Share = share
-		if want := []string{"balanced@1", "strict@1"}[int(share)]; s.Choose("x").ID() != want {
+		if want := []string{"balanced@2", "strict@2"}[int(share)]; s.Choose("x").ID() != want {
 			t.Errorf("with a share of %v, Choose = %s; want %s", share, s.Choose("x").ID(), want)
 		}
 	}
@@ -105,9 +105,9 @@ func TestCompare(t *testing.T) {
 		{Run: "r3", Strategy: "provider@1", Sentences: 8, Cited: 2, Checked: 2, Supported: 1, Judged: 2, Right: 1},
 	}
 	b := []experiment.Outcome{
-		{Run: "r3", Strategy: "balanced@1", Sentences: 8, Cited: 6, Checked: 6, Supported: 5},
-		{Run: "r2", Strategy: "balanced@1", Sentences: 6, Cited: 5, Checked: 5, Supported: 5},
-		{Run: "r1", Strategy: "balanced@1", Sentences: 10, Cited: 8, Checked: 8, Supported: 7},
+		{Run: "r3", Strategy: "balanced@2", Sentences: 8, Cited: 6, Checked: 6, Supported: 5},
+		{Run: "r2", Strategy: "balanced@2", Sentences: 6, Cited: 5, Checked: 5, Supported: 5},
+		{Run: "r1", Strategy: "balanced@2", Sentences: 10, Cited: 8, Checked: 8, Supported: 7},
 	}
 	r := experiment.Compare(a, b)
 	if !r.Paired || r.A.Strategy != "provider@1" || r.B.Runs != 3 {

@@ -207,6 +207,7 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 		Agent:        e.labels.agent,
 		Step:         e.labels.step,
 		Prompt:       e.prompt,
+		Results:      e.results,
 		Status:       e.status,
 		Started:      e.started,
 		FirstByte:    e.first,

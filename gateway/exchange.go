@@ -17,6 +17,7 @@ import (
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/tee"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // exchange is one call on its way through: a request and its response.
@@ -53,7 +54,8 @@ type exchange struct {
 	model     string  // as requested
 	stream    bool    // the request asks for a stream
 	prompt    []store.Message
-	packed    packed // body or prompt compressed, while the response is a stream
+	results   []trail.Step // what tools returned, as the request shows
+	packed    packed       // body or prompt compressed, while the response is a stream
 
 	messages int // number of messages in the request
 	trace    httptrace.ClientTrace
@@ -161,7 +163,9 @@ func (e *exchange) serve() {
 	if e.captured {
 		e.answerID = newAnswerID()
 		if !e.labels.named {
-			e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // a run of this call alone
+			if e.labels.run = traceOf(e.in.Header); e.labels.run == "" {
+				e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // a run of this call alone
+			}
 		}
 		err := e.receive()
 		if err == nil {

@@ -36,6 +36,7 @@ func (e *exchange) maskKeys(keys call.Keys, c *store.Call) (*store.Call, bool) {
 	}
 	answer, _ := call.Mask(keys, c.Answer)
 	e.prompt, _ = call.Mask(keys, e.prompt)
+	e.results, _ = call.Mask(keys, e.results)
 	masked := e.call(answer, c.Duration)
 	masked.Publish = false // verification would fail, since the client received the unmasked text
 	return masked, true

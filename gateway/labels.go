@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +87,19 @@ func readLabels(h http.Header) (labels, error) {
 	}
 	removeSession(h)
 	return a, nil
+}
+
+// traceparent matches the header of W3C Trace Context, with the id of the trace, which is not all zero.
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$`)
+
+// traceOf returns the id of the trace that a request is part of, or "". Calls without a run of their own are a run
+// together with the other calls and the spans of their trace.
+func traceOf(h http.Header) string {
+	m := traceparent.FindStringSubmatch(h.Get("Traceparent"))
+	if m == nil || strings.Trim(m[1], "0") == "" {
+		return ""
+	}
+	return m[1]
 }
 
 // Follows converts a value of [FollowsHeader] to that of [store.Call]'s Follows.

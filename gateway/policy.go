@@ -15,6 +15,7 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -27,7 +28,7 @@ const NotChecked = "not-checked"
 // The names of the policies.
 const (
 	PolicyCitations = "require-citations" // an answer with text must have a citation
-	PolicyDoubtful  = "doubtful"          // no claim may differ from the words quoted for it
+	PolicyDiffers   = "differs"           // no claim may differ from the words quoted for it
 	PolicyAltered   = "altered"           // quotes must be in the last copy of their source, if it is recent
 )
 
@@ -46,7 +47,7 @@ func Actions() []Action { return []Action{Note, Header, Block} }
 
 // Policies are the actions for the answers of an upstream or a tenant. If both have policies, the stricter action
 // counts.
-type Policies struct{ RequireCitations, Doubtful, Altered Action }
+type Policies struct{ RequireCitations, Differs, Altered Action }
 
 // Tenant holds the settings of a tenant.
 type Tenant struct {
@@ -86,7 +87,7 @@ func (p *Policies) and(q *Policies) *Policies {
 		return p
 	}
 	return &Policies{
-		stricter(p.RequireCitations, q.RequireCitations), stricter(p.Doubtful, q.Doubtful),
+		stricter(p.RequireCitations, q.RequireCitations), stricter(p.Differs, q.Differs),
 		stricter(p.Altered, q.Altered),
 	}
 }
@@ -96,7 +97,7 @@ func (p *Policies) strictest() Action {
 	if p == nil {
 		return ""
 	}
-	return stricter(p.RequireCitations, stricter(p.Doubtful, p.Altered))
+	return stricter(p.RequireCitations, stricter(p.Differs, p.Altered))
 }
 
 // check returns an error if an action is unknown.
@@ -104,7 +105,7 @@ func (p *Policies) check() error {
 	if p == nil {
 		return nil
 	}
-	for _, a := range []Action{p.RequireCitations, p.Doubtful, p.Altered} {
+	for _, a := range []Action{p.RequireCitations, p.Differs, p.Altered} {
 		if a != "" && !slices.Contains(Actions(), a) {
 			return fmt.Errorf("policies: %q must be note, header or block", a)
 		}
@@ -275,7 +276,7 @@ func (g *Gateway) compareOne(ctx context.Context, j *judged, a *ibid.Answer) (fo
 			return found, err
 		}
 	}
-	if p.Doubtful == "" {
+	if p.Differs == "" {
 		return found, nil
 	}
 	withoutMarkdown := func(claim string) string {
@@ -286,9 +287,9 @@ func (g *Gateway) compareOne(ctx context.Context, j *judged, a *ibid.Answer) (fo
 	)
 	for i := range claims {
 		switch c := &a.Citations[i]; {
-		case claims[i].Finding == verify.Doubtful:
+		case claims[i].Finding == support.Differs:
 			return append(found, finding{
-				PolicyDoubtful, p.Doubtful, store.AlertDoubtful, "", "A claim is doubtful: " + claims[i].Detail,
+				PolicyDiffers, p.Differs, store.AlertDiffers, "", "A claim differs from its quote: " + claims[i].Detail,
 			}), nil
 		case len(claims) > MaxJudgedClaims && claims[i].Finding == "" && c.Placed() && c.Span.Start < c.Span.End:
 			err = errors.New("it has more claims than are checked")

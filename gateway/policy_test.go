@@ -20,10 +20,10 @@ import (
 
 // The answers in these tests are Anthropic's, whose citations have quotes. The source of the first two says 1987.
 const (
-	millPage     = "<p>The mill closed in 1987. Rain fell on the river, and nobody came.</p>"
-	millFine     = "The mill closed in 1987."
-	millDoubtful = "The mill closed in 1978."
-	millMoved    = "The mill was moved over the river in the spring of 1912, stone by stone."
+	millPage    = "<p>The mill closed in 1987. Rain fell on the river, and nobody came.</p>"
+	millFine    = "The mill closed in 1987."
+	millDiffers = "The mill closed in 1978."
+	millMoved   = "The mill was moved over the river in the spring of 1912, stone by stone."
 )
 
 // message returns an answer with a text, and a quote of the mill's page unless that is empty.
@@ -99,15 +99,15 @@ func (p *policed) message(t *testing.T) (*reply, []byte) {
 // Each policy with each action, for an upstream or a tenant, for complete answers and streams.
 func TestPolicies(t *testing.T) {
 	answers := map[string]struct{ text, quote string }{
-		"fine": {millFine, millFine}, "uncited": {millFine, ""}, "doubtful": {millDoubtful, millFine}, "altered": {millMoved, millMoved},
+		"fine": {millFine, millFine}, "uncited": {millFine, ""}, "differs": {millDiffers, millFine}, "altered": {millMoved, millMoved},
 	}
 	policies := map[string]func(gateway.Action) *gateway.Policies{
 		"require-citations": func(a gateway.Action) *gateway.Policies { return &gateway.Policies{RequireCitations: a} },
-		"doubtful":          func(a gateway.Action) *gateway.Policies { return &gateway.Policies{Doubtful: a} },
+		"differs":           func(a gateway.Action) *gateway.Policies { return &gateway.Policies{Differs: a} },
 		"altered":           func(a gateway.Action) *gateway.Policies { return &gateway.Policies{Altered: a} },
 	}
-	against := map[string]string{"uncited": "require-citations", "doubtful": "doubtful", "altered": "altered"}
-	kinds := map[string]string{"uncited": "uncited", "doubtful": "doubtful", "altered": "source-changed"}
+	against := map[string]string{"uncited": "require-citations", "differs": "differs", "altered": "altered"}
+	kinds := map[string]string{"uncited": "uncited", "differs": "differs", "altered": "source-changed"}
 	for policy, of := range policies {
 		for _, action := range append(gateway.Actions(), "") {
 			for name, answer := range answers {
@@ -161,14 +161,14 @@ func TestPolicies(t *testing.T) {
 // Unchecked answers pass, marked as such: a check that takes too long, one that fails, and an answer too long to be
 // held.
 func TestNotChecked(t *testing.T) {
-	block := &gateway.Policies{RequireCitations: gateway.Block, Doubtful: gateway.Block, Altered: gateway.Block}
+	block := &gateway.Policies{RequireCitations: gateway.Block, Differs: gateway.Block, Altered: gateway.Block}
 	long := message(strings.Repeat("long ", gateway.DefaultHeaderBuffer/4), "")
 	for name, test := range map[string]struct {
 		body   string
 		before func(p *policed)
 	}{
-		"slow":   {message(millDoubtful, millFine), func(p *policed) { p.gateway.Hurry(time.Nanosecond) }},
-		"failed": {message(millDoubtful, millFine), func(p *policed) { testenv.OK(t, p.store.Close()) }},
+		"slow":   {message(millDiffers, millFine), func(p *policed) { p.gateway.Hurry(time.Nanosecond) }},
+		"failed": {message(millDiffers, millFine), func(p *policed) { testenv.OK(t, p.store.Close()) }},
 		"long":   {long, func(*policed) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestPoliciesHoldForAll(t *testing.T) {
 
 // An unreadable response counts as not checked, and so does one with very many claims.
 func TestNotReadIsNotChecked(t *testing.T) {
-	block := &gateway.Policies{RequireCitations: gateway.Block, Doubtful: gateway.Block}
+	block := &gateway.Policies{RequireCitations: gateway.Block, Differs: gateway.Block}
 	var many strings.Builder
 	for range gateway.MaxJudgedClaims + 1 {
 		fmt.Fprintf(&many, `{"type":"text","text":"%s ","citations":[{"type":"web_search_result_location","url":"https://mill.example/","title":"The mill","cited_text":%q,"encrypted_index":"x"}]},`, millFine, millFine)
@@ -269,7 +269,7 @@ func TestPoliciesOfOthers(t *testing.T) {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
 	}
 	for _, wrong := range []*gateway.Options{
-		{Tenants: map[string]gateway.Tenant{"a": {Policies: &gateway.Policies{Doubtful: "x"}}}},
+		{Tenants: map[string]gateway.Tenant{"a": {Policies: &gateway.Policies{Differs: "x"}}}},
 		{Upstreams: []gateway.Upstream{{Name: "up", URL: p.options.Upstreams[0].URL, Policies: &gateway.Policies{Altered: "no"}}}},
 	} {
 		if wrong.Upstreams == nil {

@@ -178,8 +178,11 @@ func (u *upload) abort() {
 func (e *exchange) readRequest() {
 	defer e.recoverPanic()
 	o := &e.g.options
-	if len(e.body) == 0 || len(e.in.Header["Content-Encoding"]) > 0 ||
-		o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
+	if len(e.body) == 0 || len(e.in.Header["Content-Encoding"]) > 0 {
+		return
+	}
+	e.readResults()
+	if o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
 		return
 	}
 	if request, err := call.ReadRequest(e.route.Format, e.body); err == nil { // else the upstream may complain

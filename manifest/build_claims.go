@@ -412,7 +412,7 @@ func (p *pin) findQuote() []*pin {
 		p.unavailable(NoText)
 		p.publishQuote(quote)
 	default:
-		m, ok := snapshot.Find(text.Content, &snapshot.Quote{Exact: quote})
+		m, ok := text.Searcher().Find(&snapshot.Quote{Exact: quote})
 		if ok {
 			p.place(m.Start, m.End, p.origin)
 			return nil
@@ -492,9 +492,9 @@ func inferAll(ctx context.Context, finder *support.Finder, pins []*pin) error {
 		return fmt.Errorf("searching for evidence: %w", err)
 	}
 	for i, p := range pins {
-		label, evidence := found[i].Verdict.Label, found[i].Evidence
+		evidence := found[i].Evidence
 		start, end := p.source.places.In(ibid.CodePoint, evidence)
-		if label != support.Supported && label != support.Partial || evidence.Len() == 0 || start < 0 || start == end {
+		if v := &found[i].Verdict; !v.IsClose() && v.Label != support.Differs || evidence.Len() == 0 || start < 0 || start == end {
 			p.unavailable(NoEvidence)
 			continue
 		}

@@ -250,7 +250,7 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 	}
 	start, end := s.ExcerptOffset[0], s.ExcerptOffset[1]
 	of := c.source[s.Source]
-	profiled := c.m.TextProfile == TextProfile // otherwise the unit of offsets is unknown
+	profiled := Profiled(c.m.TextProfile) // otherwise the unit of offsets is unknown
 	switch path += "/excerpt_offset"; {
 	case start >= end:
 		c.inconsistent(path, "it is empty: an excerpt ends after its start")

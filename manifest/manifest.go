@@ -16,7 +16,11 @@ import (
 const Version = "1.0"
 
 // TextProfile names the kind of text that offsets and text hashes refer to: that of snapshot.Extract.
-const TextProfile = "ibid-text/1"
+const TextProfile = snapshot.TextProfile
+
+// Profiled reports whether offsets and hashes refer to a text that this version reads: TextProfile, or that of earlier
+// versions.
+func Profiled(name string) bool { return name == TextProfile || name == snapshot.TextProfile1 }
 
 // Who read a source: Source.RetrievedBy.
 const (

@@ -287,8 +287,7 @@ type checkArgs struct {
 type checked struct {
 	*support.Report
 
-	Calibrated bool         `json:"calibrated"`
-	Issues     []ibid.Issue `json:"issues"`
+	Issues []ibid.Issue `json:"issues"`
 }
 
 // check reports whether passages support a claim.
@@ -318,7 +317,7 @@ func (m *MCP) check(ctx context.Context, c *call, args *checkArgs) (*result, err
 		return nil, m.checkerFailed(ctx, err)
 	}
 	v := &verdicts[0]
-	out := &checked{v.Report(&pair), m.checker.Info().Calibrated, append([]ibid.Issue{}, v.Issues...)}
+	out := &checked{v.Report(&pair), append([]ibid.Issue{}, v.Issues...)}
 	return &result{verdictText(out), out}, nil
 }
 
@@ -336,13 +335,13 @@ func (m *MCP) checkerFailed(ctx context.Context, err error) error {
 func verdictText(v *checked) string {
 	var b strings.Builder
 	b.WriteString(string(v.Label))
-	if v.Score != nil {
-		fmt.Fprintf(&b, ", score %.2f", *v.Score)
+	if v.Closeness != nil {
+		fmt.Fprintf(&b, ", closeness %.2f", *v.Closeness)
 	}
 	if len(v.Missing) > 0 {
 		b.WriteString("\nmissing from the passages: " + cut(strings.Join(v.Missing, ", ")))
 	}
-	for _, c := range v.Conflicts {
+	for _, c := range v.Differences {
 		fmt.Fprintf(&b, "\nchanged %s: the claim has %q, the evidence %q", c.Kind, cut(c.Claim), cut(c.Evidence))
 	}
 	for _, e := range v.Evidence {
@@ -386,7 +385,7 @@ type verifiedClaim struct {
 	Text    string              `json:"text"`
 	Status  verify.Status       `json:"status"`
 	Counts  verify.Counts       `json:"counts"`
-	Finding verify.ClaimFinding `json:"finding"`
+	Finding support.Label       `json:"finding"`
 	Reason  *string             `json:"reason"`
 	Differs []verify.Difference `json:"differs"`
 	Wrong   *verify.Excerpted   `json:"wrong_source"`

@@ -217,10 +217,10 @@ func TestSchemaWords(t *testing.T) {
 		{"formats", cite["format"].Enum, ibid.Formats()},
 		{"styles", cite["style"].Enum, names(ibid.Styles()...)},
 		{"units", attribute["unit"].Enum, names(ibid.Units()...)},
-		{"labels", out["check"].Properties["label"].Enum, names(support.Supported, support.Partial, support.Unsupported, support.Contradicted, support.Unverified)},
+		{"labels", out["check"].Properties["label"].Enum, names(support.Supported, support.Differs, support.Unjudged, support.Unsupported, support.Contradicted, support.Unchecked)},
 		{"states", out["verify"].Properties["state"].Enum, names(verify.Trusted, verify.Valid, verify.Pending, verify.Unverifiable, verify.Invalid)},
 		{"reasons", out["run_sources"].Properties["sentences"].Items.Properties["passages"].Items.Properties["reason"].Enum, names(trail.ReasonCitation, trail.ReasonMarker, trail.ReasonInferred)},
-		{"kinds", out["check"].Properties["conflicts"].Items.Properties["kind"].Enum, names(support.ConflictNumber, support.ConflictDate, support.ConflictUnit, support.ConflictName, support.ConflictNegation, support.ConflictAntonym, support.ConflictModality, support.ConflictRole)},
+		{"kinds", out["check"].Properties["differences"].Items.Properties["kind"].Enum, names(support.ConflictNumber, support.ConflictDate, support.ConflictUnit, support.ConflictName, support.ConflictNegation, support.ConflictAntonym)},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s (-is +the schema says):\n%s", test.what, diff)

@@ -248,8 +248,22 @@ func finite(score *float64) *float64 {
 	return score
 }
 
-// runText formats a run for a model.
+// maxRunText is how many bytes the text about a run has: a model needs the beginning, and may ask for more.
+const maxRunText = 2000
+
+// runText formats a run for a model: the sentences first, since they are what is asked about, then the steps, as far as
+// they fit.
 func runText(r *runSources) string {
+	text := fullRunText(r)
+	if len(text) <= maxRunText {
+		return text
+	}
+	const rest = "\n… more in the structured content; excerpt: 0 leaves out the passages there"
+	head := text[:maxRunText-len(rest)]
+	return head[:strings.LastIndexByte(head, '\n')+1] + strings.TrimPrefix(rest, "\n")
+}
+
+func fullRunText(r *runSources) string {
 	var b strings.Builder
 	steps, sentences := len(r.Steps)+r.StepsMore, len(r.Sentences)+r.SentencesMore
 	fmt.Fprintf(&b, "Run %s: %s, %s in its answer", r.Run, count(steps, "step"), count(sentences, "sentence"))
@@ -257,6 +271,14 @@ func runText(r *runSources) string {
 		fmt.Fprintf(&b, "; %.0f %% of those that make a statement rest on no source", 100**r.UncitedShare)
 	}
 	b.WriteString(".")
+	b.WriteString("\nPrimary sources: " + sourceNames(r.Primary))
+	for i := range r.Sentences {
+		s := &r.Sentences[i]
+		if s.Skipped != nil {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%q ← %s", cut(s.Text), passageNames(s.Passages))
+	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		fmt.Fprintf(&b, "\nStep %d", s.Number)
@@ -266,14 +288,6 @@ func runText(r *runSources) string {
 			}
 		}
 		b.WriteString(": " + sourceNames(s.Sources))
-	}
-	b.WriteString("\nPrimary sources: " + sourceNames(r.Primary))
-	for i := range r.Sentences {
-		s := &r.Sentences[i]
-		if s.Skipped != nil {
-			continue
-		}
-		fmt.Fprintf(&b, "\n%q ← %s", cut(s.Text), passageNames(s.Passages))
 	}
 	return b.String()
 }

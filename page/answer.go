@@ -104,7 +104,7 @@ type answerView struct {
 	Strip    bool        // the sources are a strip of tiles that opens
 	Said     int         // how much feedback people gave on it
 	Trust    *trustView
-	Worst    standing // of the cited sources, if something is wrong or doubtful; else the zero value
+	Worst    standing // of the cited sources, if something is wrong or differs; else the zero value
 	Worse    int      // how many of them have it
 	Samples  []string // questions that a demonstration can answer with sources, if this answer has none
 	AskFor   string   // what the request needs for sources to be named; empty if some are, or if that is not known
@@ -321,11 +321,6 @@ func (l *layout) setStandings() {
 			}
 		}
 		l.standings[i] = standingOf(c, claim, last)
-		if right := l.rightSource(i); right != nil && l.standings[i].Word == wordWrongSource {
-			l.standings[i].Note = "see " + strconv.Itoa(right.Number)
-			l.standings[i].Title = "The words quoted from this source do not say it. Source " +
-				strconv.Itoa(right.Number) + " does: “" + text.Shorten(line(claim.WrongSource.Excerpt), maxSaid) + "”"
-		}
 		if l.trust == nil || l.standings[i].Kind != badgeBad {
 			continue
 		}
@@ -336,19 +331,6 @@ func (l *layout) setStandings() {
 			}
 		}
 	}
-}
-
-// rightSource returns the source that a citation should name, judged by the quotes of others; nil if nothing shows that
-// it names the wrong one.
-func (l *layout) rightSource(citation int) *sourceView {
-	if citation >= len(l.weighed.claims) || l.weighed.claims[citation].WrongSource == nil {
-		return nil
-	}
-	at, ok := l.index[l.weighed.claims[citation].WrongSource.URL]
-	if !ok {
-		return nil
-	}
-	return l.sources[at]
 }
 
 // bareID is the id of the placeholder source of sentences that have none.
@@ -458,7 +440,7 @@ func (a *standingSet) slugs() string {
 	return strings.Join(all, " ")
 }
 
-// wrongClass returns the class, after a space, of words marked as wrong or doubtful; empty if neither.
+// wrongClass returns the class, after a space, of words marked as wrong or differing; empty if neither.
 func (s *standing) wrongClass() string {
 	if s.Kind == badgeBad || s.Kind == badgeClose {
 		return " " + s.Kind

@@ -36,7 +36,7 @@ type sourceView struct {
 	Active   bool // it is the one that is open beside the text at first
 }
 
-// IsWrong reports whether a citation of it is wrong or doubtful, so that its row is open.
+// IsWrong reports whether a citation of it is wrong or differs, so that its row is open.
 func (v *sourceView) IsWrong() bool { return v.Standing.wrongClass() != "" }
 
 // useView is what citations take from one place of a source: citations that say the same of it share one use.
@@ -57,7 +57,7 @@ type useView struct {
 	Diff       template.HTML // from the quote to what the source says now; empty if equal or unknown
 	Now        string        // where the source can be opened at what it says now; empty if nowhere
 	Saved      *savedLink    // the copy that has the quote; nil if none is known
-	Doubt      badge         // why it is doubtful that the quote supports the claim; zero if it is not
+	Doubt      badge         // why the quote does not support the claim; zero if nobody says so
 	Found      bool          // the words were found in the source: the answer quotes none
 
 	Differs bool // words of the quote that are not those of the claim are marked
@@ -218,7 +218,7 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 	if s := &l.standings[citation]; s.isDoubt() {
 		u.Doubt = s.badge
 	}
-	if b := supportBadge(c.Support); b.Word != wordSupported && b.Word != wordDoubtful { // the standing has these
+	if b := supportBadge(c.Support); b.Word != wordSupported && b.Kind != badgeClose { // the standing has these
 		u.Support = l.badge(b)
 	}
 	if !l.readOnly && !l.live {
@@ -234,10 +234,10 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 	return u
 }
 
-// differing returns the words of a doubtful citation's quotes that the claim contradicts; empty if none are known.
+// differing returns the words of a citation's quotes that the claim differs from; empty if there are none.
 func (l *layout) differing(citation int) string {
 	claim := reportOf(l.weighed.claims, citation)
-	if claim == nil || l.standings[citation].Word != wordDoubtful || len(claim.Differs) == 0 {
+	if claim == nil || l.standings[citation].Word != wordDiffers || len(claim.Differs) == 0 {
 		return ""
 	}
 	return claim.Differs[0].Excerpt

@@ -266,17 +266,17 @@ func TestStandings(t *testing.T) {
 		"read, and nothing is quoted": {status: "verified", word: wordNoQuote, kind: badgeNone},
 		"found and supported":         {status: "verified", quote: "The mill of Tonbo closed in 1967.", word: wordSupported, kind: badgeGood},
 		"supported and not read":      {quote: "The mill of Tonbo closed in 1967.", word: wordUnchecked, kind: badgeNone},
-		"doubtful by a value":         {status: "verified", quote: "The mill of Tonbo closed in 1962.", word: wordDoubtful, kind: badgeClose, note: "source: 1962"},
-		"doubtful by a checker":       {status: "verified", support: "contradicted", word: wordDoubtful, kind: badgeClose},
-		"doubtful over not reachable": {status: "unreachable", quote: "The mill of Tonbo closed in 1962.", word: wordDoubtful, kind: badgeClose, note: "source: 1962"},
-		"doubtful over supported":     {status: "verified", quote: "The mill of Tonbo closed in 1962.", support: "supported", word: wordDoubtful, kind: badgeClose, note: "source: 1962"},
+		"differs":                     {status: "verified", quote: "The mill of Tonbo closed in 1962.", word: wordDiffers, kind: badgeClose, note: "source: 1962"},
+		"contradicted by a judge":     {status: "verified", support: "contradicted", word: wordContradicted, kind: badgeClose},
+		"differs over not reachable":  {status: "unreachable", quote: "The mill of Tonbo closed in 1962.", word: wordDiffers, kind: badgeClose, note: "source: 1962"},
+		"differs over supported":      {status: "verified", quote: "The mill of Tonbo closed in 1962.", support: "supported", word: wordDiffers, kind: badgeClose, note: "source: 1962"},
 		"not reachable":               {status: "gone", quote: "The mill of Tonbo closed in 1967.", word: wordUnreachable, kind: badgeLost},
-		"cut":                         {status: "excerpt-cut", word: wordDoubtful, kind: badgeClose},
-		"changed over doubtful":       {status: "excerpt-altered", quote: "The mill of Tonbo closed in 1962.", word: wordChanged, kind: badgeBad},
+		"cut":                         {status: "excerpt-cut", word: wordCut, kind: badgeClose},
+		"changed over differs":        {status: "excerpt-altered", quote: "The mill of Tonbo closed in 1962.", word: wordChanged, kind: badgeBad},
 		"missing":                     {status: "excerpt-missing", word: wordMissing, kind: badgeBad},
 		"misquoted":                   {status: "excerpt-mismatch", word: wordMisquoted, kind: badgeBad},
 		"wrong source":                {status: "verified", said: store.VerdictWrongSource, word: wordWrongSource, kind: badgeBad},
-		"a reader says it is not so":  {status: "verified", said: store.VerdictNotSaid, word: wordDoubtful, kind: badgeClose},
+		"a reader says it is not so":  {status: "verified", said: store.VerdictNotSaid, word: wordUnsupported, kind: badgeClose},
 		"a reader says it is right":   {status: "excerpt-missing", said: store.VerdictRight, word: wordMissing, kind: badgeBad},
 		"a status that nobody knows":  {status: `x" onclick="y`, word: wordUnchecked, kind: badgeNone},
 	} {
@@ -313,40 +313,24 @@ func TestStandings(t *testing.T) {
 	}
 }
 
-// A citation of a source that does not say it, while another one does, is marked as wrong, and the right one is named:
-// on its chip, above the text, in its card and in exports.
-func TestWrongSource(t *testing.T) {
-	texts := []string{"The bridge has eight lanes.", "The towers are 89 metres high.", "Cars cross it on eight lanes of traffic."}
-	quotes := []string{"The towers of the bridge are 89 metres high.", "The towers of the bridge are 89 metres high.", "The bridge has eight lanes of traffic."}
-	a := &ibid.Answer{Complete: true, Sources: []ibid.Source{
-		{ID: "towers", URL: "https://towers.example/", Title: "Towers"}, {ID: "lanes", URL: "https://lanes.example/", Title: "Lanes"},
-	}}
-	for i, source := range []string{"towers", "towers", "lanes"} {
-		s := ibid.Span{Start: len(a.Text), End: len(a.Text) + len(texts[i])}
-		a.Text += texts[i] + " "
-		a.Citations = append(a.Citations, ibid.Citation{
-			ID: fmt.Sprint("c", i), Span: s, Claim: s, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact,
-			Refs: []ibid.Ref{{Source: source, Quote: quotes[i]}}, Verification: &ibid.Verification{Status: "verified"},
-		})
+// A citation of a source that does not say it, while another one does, is nobody's error until somebody judges it: its
+// chip shows that the quote was found, and no more.
+func TestUnjudged(t *testing.T) {
+	text := "The bridge has eight lanes."
+	s := ibid.Span{End: len(text)}
+	a := &ibid.Answer{
+		Text: text, Complete: true, Sources: []ibid.Source{{ID: "towers", URL: "https://towers.example/", Title: "Towers"}},
+		Citations: []ibid.Citation{{
+			ID: "c0", Span: s, Claim: s, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact,
+			Refs:         []ibid.Ref{{Source: "towers", Quote: "The towers of the bridge are 89 metres high."}},
+			Verification: &ibid.Verification{Status: "verified"},
+		}},
 	}
-	p := newViews(t)
-	v := p.answerView(&store.Call{AnswerID: "ans_1", Answer: a}, &answerOptions{trust: &trust{page: "/ui/answers/ans_1"}})
-	for _, want := range []string{
-		`<mark class="claim bad" data-s="wrong-source" data-cites="c0">`,
-		`<span class="unseen">wrong source: </span><span class="n">1</span> <bdi>towers.example</bdi> <span class="note">see 2</span>`,
-	} {
-		if n := strings.Count(string(v.Text), want); n != 1 {
-			t.Errorf("%d times %s in %s", n, want, v.Text)
-		}
+	v := newViews(t).answerView(&store.Call{AnswerID: "ans_1", Answer: a}, &answerOptions{trust: &trust{page: "/ui/answers/ans_1"}})
+	if html := string(v.Text); !strings.Contains(html, `class="chip found"`) || strings.Contains(html, `<mark class="claim `) || len(v.Notices) > 0 {
+		t.Errorf("%v: %s", v.Notices, html)
 	}
-	wrong := notice{
-		Kind: badgeBad, Text: "A sentence names the wrong source: what it cites does not say it, “Lanes” does.",
-		Links: []exportLink{{"/ui/answers/ans_1/sources/2", "See the right source"}},
-	}
-	testenv.Equal(t, "what is said above", []notice{wrong}, v.Notices)
-	testenv.Equal(t, "the line of trust", "1 wrong source", v.Trust.Parts[1].Text)
-	doubt := v.Cited[0].Uses[0].Doubt
-	testenv.Equal(t, "its card", "The words quoted from this source do not say it. Source 2 does: “The bridge has eight lanes of traffic.”", doubt.Title)
+	testenv.Equal(t, "the line of trust", "1 quote found", v.Trust.Parts[0].Text)
 }
 
 // A sentence without a source says so in an answer that has some, and takes no number.
@@ -395,8 +379,8 @@ func begun(quote string) *store.Call {
 func TestFoundWords(t *testing.T) {
 	p, call := newViews(t), begun("")
 	for _, test := range []struct{ found, want string }{
-		{"The colony began with a single pair in 1986, a year after the mill closed.", "1 doubtful"},
-		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 quote supported"},
+		{"The colony began with a single pair in 1986, a year after the mill closed.", "1 differs"},
+		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 quote found"},
 		{"", "1 citation without a quote"},
 	} {
 		v := p.answerView(call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
@@ -419,8 +403,8 @@ func TestCountStandings(t *testing.T) {
 		want  string
 	}{
 		{time.Now().Add(-time.Second), "1 quote found"},
-		{time.Now().Add(time.Minute), "1 doubtful"},
-		{time.Now().Add(-time.Second), "1 doubtful"}, // it is cached by now
+		{time.Now().Add(time.Minute), "1 differs"},
+		{time.Now().Add(-time.Second), "1 differs"}, // it is cached by now
 	} {
 		counts, err := p.countStandings(t.Context(), store.DefaultTenant, nil, call, test.until)
 		if err != nil || len(counts) != 1 || counts[0].Text() != test.want {

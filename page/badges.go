@@ -65,7 +65,7 @@ var badges = map[subject][]badgeRow{
 		},
 		{
 			"excerpt-reformatted", badgeFound, "reformatted",
-			"The source has these words in another form: spaces, quotes or hyphens differ.",
+			"The source has these words in another form: spaces, marks or what is between them differ.",
 		},
 		{
 			"excerpt-cut", badgeClose, "cut",
@@ -84,6 +84,10 @@ var badges = map[subject][]badgeRow{
 			"The source could not be read.",
 		},
 		{
+			"not-comparable", badgeLost, "not readable",
+			"Another page stood in the place of the source: a log-in, a challenge, an error.",
+		},
+		{
 			"blocked robots-disallowed not-dereferenceable nothing-recorded nothing-quoted", badgeNone, "not checked",
 			"The source may not be read, or there was nothing to compare: {status}.",
 		},
@@ -94,18 +98,21 @@ var badges = map[subject][]badgeRow{
 	},
 	aboutSupport: {
 		{"supported", badgeGood, "supported", ""},
-		{"partial", badgeClose, "partly supported", ""},
-		{"unsupported contradicted", badgeClose, "doubtful", ""},
+		{"differs", badgeClose, wordDiffers, ""},
+		{"unsupported", badgeClose, wordUnsupported, ""},
+		{"contradicted", badgeClose, wordContradicted, ""},
+		{"unjudged unchecked", "", "", ""}, // no sign
 	},
 	aboutClaim: {
 		{"supported", badgeGood, wordSupported, ""},
-		{"doubtful", badgeClose, wordDoubtful, "The quotes say almost nothing about the sentence."},
-		{"wrong-source", badgeBad, wordWrongSource, "The quotes do not say it; those of another source do."},
-		{"unsure", badgeNone, wordUnchecked, "The quotes may or may not say it: read both."},
+		{"differs", badgeClose, wordDiffers, "The quote says something else in one place."},
+		{"unsupported", badgeClose, wordUnsupported, "A judge says that the quotes do not say it."},
+		{"contradicted", badgeClose, wordContradicted, "A judge says that the quotes deny it."},
+		{"unjudged", badgeNone, wordUnjudged, "Nobody has judged whether the quotes say it: read both."},
 		{"cut", badgeNone, wordUnchecked, "The quote begins or ends inside a number or a word."},
 		{"no-excerpt", badgeNone, wordUnchecked, "No words were quoted to compare the sentence with."},
 		{"unread no-source", badgeNone, wordUnchecked, "None of its sources could be read."},
-		{"error not-checked", badgeNone, wordUnchecked, "The sentence could not be compared with its quotes."},
+		{"error unchecked", badgeNone, wordUnchecked, "The sentence could not be compared with its quotes."},
 	},
 	aboutSignature: {
 		{"none", badgeNone, "not signed", "The manifest is not signed."},
@@ -114,8 +121,7 @@ var badges = map[subject][]badgeRow{
 		{"lost", badgeLost, "not there", "The manifest cannot be read at the moment."},
 	},
 	aboutIncident: {
-		{"claim-doubtful", badgeClose, wordDoubtful, ""}, // its detail says why
-		{"unsupported-claim", badgeBad, "unsupported", "No source says what a claim quotes from it."},
+		{"differs", badgeClose, wordDiffers, ""}, // its detail says why
 		{"output-mismatch", badgeBad, "another answer", "What was published is about another answer."},
 		{"signature-invalid", badgeBad, "signature not valid", ""},
 		{"key-revoked", badgeBad, "key revoked", ""},
@@ -134,8 +140,11 @@ var legend = []badge{
 	{Kind: badgeBad, Word: wordChanged, Title: "The source says something else now."},
 	{Kind: badgeBad, Word: wordMisquoted, Title: "The source never had these words."},
 	{Kind: badgeBad, Word: wordMissing, Title: "The source has nothing like these words."},
-	{Kind: badgeBad, Word: wordWrongSource, Title: "Another source of the answer says it; this one does not."},
-	{Kind: badgeClose, Word: wordDoubtful, Title: "The words differ from the sentence, or say little about it."},
+	{Kind: badgeClose, Word: wordDiffers, Title: "The words say something else than the sentence in one place."},
+	{Kind: badgeClose, Word: wordUnsupported, Title: "A judge or a reader says that the words do not say it."},
+	{Kind: badgeClose, Word: wordContradicted, Title: "A judge says that the words deny the sentence."},
+	{Kind: badgeBad, Word: wordWrongSource, Title: "A reader says that another source says it."},
+	{Kind: badgeClose, Word: wordCut, Title: "The words are part of a number or a word in the source."},
 	{Kind: badgeLost, Word: wordUnreachable, Title: "The source could not be read or compared."},
 	{Kind: badgeBare, Word: wordBare, Title: "The sentence names no source."},
 	{Kind: badgeNone, Word: wordUnchecked, Title: "The source has not been read again."},
@@ -188,6 +197,9 @@ func incidentBadge(s verify.Status) badge {
 	if b, ok := badgeByCode[aboutIncident][string(s)]; ok {
 		return b
 	}
+	if label, _, _ := strings.Cut(string(s), "-"); s.DeniesClaim() {
+		return badgeOf(aboutClaim, label)
+	}
 	b := badgeOf(aboutQuote, string(s))
 	if b.Kind == badgeNone || b.Kind == badgeGood {
 		return badge{Kind: badgeBad, Word: words(string(s)), Code: string(s)}
@@ -212,6 +224,9 @@ func supportBadge(s *ibid.Support) badge {
 	if !ok {
 		b = badge{Kind: badgeNone, Word: "support unclear", Code: s.Label}
 	}
+	if b.Word == "" {
+		return badge{}
+	}
 	b.Title = "The checker " + s.By + " says: " + s.Label + "."
 	return b
 }
@@ -223,9 +238,6 @@ func claimBadge(c *verify.ClaimReport) badge {
 		if b := sourceBadge(c.Sources[i].Result.Status); b.Kind == badgeBad && c.Reason == "failed" {
 			return b
 		}
-	}
-	if c.WrongSource != nil {
-		return badgeOf(aboutClaim, "wrong-source")
 	}
 	return badgeOf(aboutClaim, cmp.Or(c.Reason, string(c.Finding)))
 }

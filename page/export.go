@@ -19,8 +19,6 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/support"
-	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -135,7 +133,7 @@ func (p *Page) exportAnswer(w *httpx.Reply, r *httpx.Request) error {
 		body, err = api.CallJSON(call)
 	} else {
 		var a *ibid.Answer
-		if a, err = p.doubted(r.Context(), r, call); err != nil {
+		if a, err = p.withFindings(r.Context(), r, call); err != nil {
 			return err
 		}
 		body, err = p.exported(a, form, title, nil, call.AnswerID)
@@ -147,9 +145,9 @@ func (p *Page) exportAnswer(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// doubted returns an answer in which the citations that the page calls doubtful are marked as unsupported, so that
-// exports say so too.
-func (p *Page) doubted(ctx context.Context, r *httpx.Request, call *store.Call) (*ibid.Answer, error) {
+// withFindings returns an answer in which the citations whose claims differ from their quotes are marked so, so that
+// exports say it too.
+func (p *Page) withFindings(ctx context.Context, r *httpx.Request, call *store.Call) (*ibid.Answer, error) {
 	known, err := p.trustOf(ctx, r, call)
 	if err != nil {
 		return nil, err
@@ -158,8 +156,8 @@ func (p *Page) doubted(ctx context.Context, r *httpx.Request, call *store.Call) 
 	a := *call.Answer
 	a.Citations = slices.Clone(a.Citations)
 	for i := range claims {
-		if claims[i].Finding == verify.Doubtful && a.Citations[i].Support == nil {
-			a.Citations[i].Support = &ibid.Support{Label: string(support.Unsupported), By: claims[i].By}
+		if claims[i].Status.DeniesClaim() && a.Citations[i].Support == nil {
+			a.Citations[i].Support = &ibid.Support{Label: string(claims[i].Finding), By: claims[i].By}
 		}
 	}
 	return &a, nil
@@ -200,7 +198,7 @@ func (p *Page) exportConversation(w *httpx.Reply, r *httpx.Request) error {
 		body, err = api.ConversationJSON(c)
 	} else {
 		for _, call := range c.Calls {
-			if call.Answer, err = p.doubted(ctx, r, call); err != nil {
+			if call.Answer, err = p.withFindings(ctx, r, call); err != nil {
 				return err
 			}
 		}

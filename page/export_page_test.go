@@ -67,8 +67,8 @@ It is.[3] This:
 
 Sources:
 
-[1] About https://a.example/ — a.example, WARNING: doubtful: the cited passage does not support the answer — https://a.example/
-[2] About https://b.example/ — b.example, WARNING: doubtful: the cited passage does not support the answer — https://b.example/
+[1] About https://a.example/ — a.example — https://a.example/
+[2] About https://b.example/ — b.example — https://b.example/
 [3] About https://c.example/ — c.example — https://c.example/
 `
 	testenv.Equal(t, "", want, got.body)

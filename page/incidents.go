@@ -57,8 +57,6 @@ func changeKeys(in *verify.Incident) (keys []changeKey, ofSource bool) {
 			itself = changeKey{source: in.SourceURL, version: in.Observed.Hash}
 		}
 		return []changeKey{itself, ofClaim}, true
-	case in.Status == verify.UnsupportedClaim:
-		return []changeKey{ofClaim}, false
 	case in.ClaimID == "":
 		itself.claim = in.ID
 	}
@@ -165,8 +163,8 @@ func manifestWords(address string) string {
 func incidentStatuses(chosen string) []choice {
 	all := []choice{{Value: "", Word: "anything"}}
 	for _, s := range []verify.Status{
-		verify.ClaimDoubtful, verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch,
-		verify.UnsupportedClaim, verify.ManifestMutated, verify.ManifestInconsistent, verify.SignatureInvalid,
+		verify.ClaimDiffers, verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch,
+		verify.ManifestMutated, verify.ManifestInconsistent, verify.SignatureInvalid,
 		verify.KeyRevoked, verify.OutputMismatch, verify.Replayed, verify.ChainInvalid, verify.LevelNotMet,
 	} {
 		all = append(all, choice{Value: string(s), Word: incidentBadge(s).Word})
@@ -309,7 +307,7 @@ type alertsBody struct {
 // alertWords are the kinds of alerts in words, with the kinds of their badges.
 var alertWords = map[store.AlertKind][2]string{
 	store.AlertSourceChanged: {"source changed", badgeBad},
-	store.AlertDoubtful:      {"doubtful claim", badgeClose},
+	store.AlertDiffers:       {"claim differs", badgeClose},
 	store.AlertUncited:       {"no citations", badgeClose},
 	store.AlertKeyRevoked:    {"key revoked", badgeBad},
 	store.AlertStoreAway:     {"database unreachable", badgeBad},

@@ -512,8 +512,8 @@ func (q *panelQuote) locate(texts []sourceText) {
 		switch {
 		case i > 0 && texts[0].copied:
 			q.Note = "The latest copy of the source does not have it."
-		case m.How == snapshot.MatchReformatted:
-			q.Note = "There, its spaces, quotes or hyphens differ."
+		case m.How != snapshot.MatchExact && m.How != snapshot.MatchElsewhere:
+			q.Note = "There, it has another form."
 		case m.Count > 1:
 			q.Note = "It occurs there " + strconv.Itoa(m.Count) + " times; this is the best match."
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -111,14 +112,14 @@ func TestBadgesAgreeWithCounts(t *testing.T) {
 
 // A report states its result in a sentence: failures before doubts, and doubts before what was not read.
 func TestVerdictOfReport(t *testing.T) {
-	claim := func(finding verify.ClaimFinding, statuses ...verify.Status) verify.ClaimReport {
-		c := verify.ClaimReport{Finding: finding}
+	claim := func(finding support.Label, statuses ...verify.Status) verify.ClaimReport {
+		c := verify.ClaimReport{Finding: finding, Status: verify.Status(finding)}
 		for _, s := range statuses {
 			c.Sources = append(c.Sources, verify.SourceReport{Result: verify.SourceResult{Status: s}})
 		}
 		return c
 	}
-	const good, doubt, none = verify.Supported, verify.Doubtful, verify.NotChecked
+	const good, doubt, none = support.Supported, support.Differs, support.Unjudged
 	const found, altered, missing, gone = verify.Verified, verify.ExcerptAltered, verify.ExcerptMissing, verify.Gone
 	for _, test := range []struct {
 		state      verify.State
@@ -129,13 +130,13 @@ func TestVerdictOfReport(t *testing.T) {
 		{verify.Pending, nil, badgeLost, "The answer is not published yet"},
 		{verify.Trusted, []verify.ClaimReport{claim(good, found)}, badgeGood, "The quote is still in its source, and supports the sentence"},
 		{verify.Valid, []verify.ClaimReport{claim(good, found), claim(none, found)}, badgeFound, "All 2 quotes are still in their sources"},
-		{verify.Valid, []verify.ClaimReport{claim(doubt, found, found)}, badgeClose, "All 2 quotes are still in their sources; 1 sentence is doubtful"},
+		{verify.Valid, []verify.ClaimReport{claim(doubt, found, found)}, badgeClose, "All 2 quotes are still in their sources; 1 sentence differs"},
 		{verify.Unverifiable, []verify.ClaimReport{claim(good, found, gone)}, badgeLost, "1 of 2 quotes could not be checked"},
 		{verify.Unverifiable, []verify.ClaimReport{claim(good, found)}, badgeLost, "The quote is still in its source; something else could not be checked"},
 		{verify.Valid, []verify.ClaimReport{claim(none, verify.VerifiedHashOnly)}, badgeFound, "1 source is unchanged"},
 		{verify.Valid, []verify.ClaimReport{claim(good, found), claim(none, verify.VerifiedHashOnly)}, badgeFound, "The quote is still in its source"},
 		{verify.Invalid, []verify.ClaimReport{claim(none, altered)}, badgeBad, "The quote has changed"},
-		{verify.Invalid, []verify.ClaimReport{claim(none, missing), claim(good, found), claim(doubt, missing)}, badgeBad, "2 of 3 quotes are missing from their sources; 1 sentence is doubtful"},
+		{verify.Invalid, []verify.ClaimReport{claim(none, missing), claim(good, found), claim(doubt, missing)}, badgeBad, "2 of 3 quotes are missing from their sources; 1 sentence differs"},
 		{verify.Invalid, []verify.ClaimReport{claim(none, missing, altered)}, badgeBad, "All 2 quotes are not in their sources"},
 		{verify.Invalid, []verify.ClaimReport{claim(good, found)}, badgeBad, "What was published is about another answer"},
 	} {
@@ -145,7 +146,7 @@ func TestVerdictOfReport(t *testing.T) {
 			case good:
 				r.Findings.Claims.Supported++
 			case doubt:
-				r.Findings.Claims.Doubtful++
+				r.Findings.Claims.Differs++
 			}
 		}
 		if test.state == verify.Invalid {

@@ -152,7 +152,7 @@ func (w *proofWorld) fill(tb testing.TB, tenant string, answers int) {
 	}, {ObservedAt: first.Started, ManifestURL: "https://agent.example/n", Status: verify.SignatureInvalid, Detail: "The second of " + tenant}})
 	must(tb, err)
 	_, err = w.store.AddAlerts(ctx, []store.Alert{
-		{Kind: store.AlertDoubtful, Tenant: tenant, Subject: store.AlertSubject{AnswerID: first.AnswerID}, Summary: "Alert of mill of " + tenant + hostile},
+		{Kind: store.AlertDiffers, Tenant: tenant, Subject: store.AlertSubject{AnswerID: first.AnswerID}, Summary: "Alert of mill of " + tenant + hostile},
 		{Kind: store.AlertKeyRevoked, Tenant: tenant, Subject: store.AlertSubject{Key: hostile, Upstream: hostile, Source: hostile}},
 	})
 	must(tb, err)
@@ -195,7 +195,7 @@ func proofPaths(tenant string) []string {
 		"/ui/search?q=nothinghasthis", "/ui/sources", "/ui/sources?url=" + source, "/ui/sources?key=" + url.QueryEscape("file-"+tenant),
 		"/ui/sources?url=" + url.QueryEscape("https://nobody.example/"+hostile), "/ui/alerts", "/ui/alerts?seen=no&kind=" + url.QueryEscape(hostile), "/ui/incidents", "/ui/incidents?check=chain&status=excerpt-altered&source=" + source,
 		"/ui/incidents?status=" + url.QueryEscape(hostile), "/ui/verify", "/ui/verify?url=" + url.QueryEscape("https://a.example/"+hostile),
-		"/ui/experiments", "/ui/experiments?a=provider%401&b=balanced%401", "/ui/experiments?a=provider%401&b=strict%401&live=yes&runs=10",
+		"/ui/experiments", "/ui/experiments?a=provider%401&b=balanced%402", "/ui/experiments?a=provider%401&b=strict%402&live=yes&runs=10",
 	}
 }
 
@@ -441,7 +441,7 @@ func TestIncidentPages(t *testing.T) {
 	}
 	of = []verify.Incident{change, change, change, change}
 	of[1].ClaimID, of[1].Status, of[1].Observed.Nearest = "c2", verify.ExcerptMissing, ""
-	of[2].SourceURL, of[2].Status, of[2].Observed = "", verify.UnsupportedClaim, verify.IncidentObserved{}
+	of[2].ClaimID = "c4"
 	of[3].ClaimID, of[3].Observed.Hash = "c3", "sha256:2" // it changed again
 	_, err = w.store.AddIncidents(t.Context(), store.DefaultTenant, of)
 	must(t, err)
@@ -637,10 +637,10 @@ func TestExperimentsPage(t *testing.T) {
 		status int
 		words  []string
 	}{
-		"/ui/experiments": {200, []string{"provider@1", "strict@1", "compares it"}},
-		"/ui/experiments?a=provider%401&b=balanced%401":        {200, []string{"6 runs, the same for both", "Coverage", "of 18", "not measured"}},
-		"/ui/experiments?a=provider%401&b=strict%401&runs=2":   {200, []string{"2 runs, the same for both"}},
-		"/ui/experiments?a=provider%401&b=strict%401&live=yes": {200, []string{"was attributed by one of these strategies"}},
+		"/ui/experiments": {200, []string{"provider@1", "strict@2", "compares it"}},
+		"/ui/experiments?a=provider%401&b=balanced%402":        {200, []string{"6 runs, the same for both", "Coverage", "of 18", "not measured"}},
+		"/ui/experiments?a=provider%401&b=strict%402&runs=2":   {200, []string{"2 runs, the same for both"}},
+		"/ui/experiments?a=provider%401&b=strict%402&live=yes": {200, []string{"was attributed by one of these strategies"}},
 		"/ui/experiments?a=provider%401&b=provider%401":        {422, []string{"Both strategies are provider@1"}},
 		"/ui/experiments?a=provider%401":                       {422, []string{"Choose two"}},
 		"/ui/experiments?a=provider%401&b=judged%401":          {422, []string{"may ask a model"}},

@@ -83,8 +83,13 @@ func (v *reportView) Verdict() badge {
 	default:
 		b = badge{Kind: badgeFound, Word: shareWords(quotes, quotes, "found")}
 	}
-	if claims.Doubtful > 0 {
-		b.Word += "; " + counted(claims.Doubtful, "sentence is", "sentences are") + " doubtful"
+	if claims.Differs > 0 {
+		b.Word += "; " + counted(claims.Differs, "sentence differs", "sentences differ")
+	}
+	if n := claims.Unsupported + claims.Contradicted; n > 0 {
+		b.Word += "; " + counted(n, "sentence is", "sentences are") + " not supported"
+	}
+	if claims.Denied() > 0 {
 		if b.Kind != badgeBad {
 			b.Kind = badgeClose
 		}
@@ -207,7 +212,7 @@ func (v *reportView) signature() reportLine {
 	return said
 }
 
-// Wrong returns the claims that failed, are doubtful, or quote words that a source does not have; Right returns the
+// Wrong returns the claims that failed, differ, are denied by a judge, or quote words that a source does not have; Right returns the
 // others. Both are among the first maxReported claims.
 func (v *reportView) Wrong() []verify.ClaimReport { return v.claims(true) }
 
@@ -219,7 +224,7 @@ func (v *reportView) claims(wrong bool) []verify.ClaimReport {
 	for i := range v.Claims[:min(len(v.Claims), maxReported)] {
 		c := &v.Claims[i]
 		failed := func(s verify.SourceReport) bool { return sourceBadge(s.Result.Status).Kind == badgeBad }
-		isWrong := c.Finding == verify.Doubtful || claimBadge(c).Kind == badgeBad ||
+		isWrong := c.Status.DeniesClaim() || claimBadge(c).Kind == badgeBad ||
 			slices.ContainsFunc(c.Sources, failed)
 		if isWrong == wrong {
 			list = append(list, *c)

@@ -603,7 +603,7 @@ func (b *runBody) explain(v *restView) {
 	case trail.ReasonMarker:
 		v.Because = "A mark in the text names it."
 	case trail.ReasonInferred:
-		v.Because = "The checker " + r.By + " finds that it supports the sentence"
+		v.Because = "The checker " + r.By + " finds it close to the sentence"
 		if len(r.Via) > 0 {
 			v.Because = "The checker " + r.By +
 				" finds that a step’s answer, which rests on it, supports the sentence"

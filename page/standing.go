@@ -12,6 +12,7 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -24,24 +25,28 @@ type standing struct {
 
 // The words of standings.
 const (
-	wordChanged     = "changed"
-	wordMisquoted   = "misquoted"
-	wordMissing     = "missing"
-	wordWrongSource = "wrong source"
-	wordDoubtful    = "doubtful"
-	wordUnreachable = "not reachable"
-	wordSupported   = "supported"
-	wordFound       = "quote found"
-	wordUnchecked   = "not checked"
-	wordNoQuote     = "no quote"  // of a source that was read
-	wordUnchanged   = "unchanged" // a source of which no words were recorded
-	wordBare        = "no source" // of a sentence
+	wordChanged      = "changed"
+	wordMisquoted    = "misquoted"
+	wordMissing      = "missing"
+	wordWrongSource  = "wrong source"
+	wordDiffers      = "differs"
+	wordUnsupported  = "not supported" // says a judge or a reader
+	wordContradicted = "contradicted"  // says a judge
+	wordUnjudged     = "unjudged"      // of a sentence in a report
+	wordCut          = "cut"
+	wordUnreachable  = "not reachable"
+	wordSupported    = "supported"
+	wordFound        = "quote found"
+	wordUnchecked    = "not checked"
+	wordNoQuote      = "no quote"  // of a source that was read
+	wordUnchanged    = "unchanged" // a source of which no words were recorded
+	wordBare         = "no source" // of a sentence
 )
 
 // gravity lists the words of standings, the gravest first.
 var gravity = []string{
-	wordChanged, wordMisquoted, wordMissing, wordWrongSource, wordDoubtful, wordUnreachable, wordUnchecked, wordFound,
-	wordSupported,
+	wordChanged, wordMisquoted, wordMissing, wordContradicted, wordWrongSource, wordUnsupported, wordDiffers, wordCut,
+	wordUnreachable, wordUnchecked, wordFound, wordSupported,
 }
 
 // rank returns how grave a standing is: 0 is the gravest.
@@ -60,7 +65,13 @@ func (s *standing) worsen(to *standing) {
 }
 
 // isDoubt reports whether the quoted words are there, as far as is known, but do not support what they are cited for.
-func (s *standing) isDoubt() bool { return s.Word == wordDoubtful || s.Word == wordWrongSource }
+func (s *standing) isDoubt() bool {
+	switch s.Word {
+	case wordDiffers, wordUnsupported, wordContradicted, wordWrongSource, wordCut:
+		return true
+	}
+	return false
+}
 
 // slug returns a word as a value of data-s and of the parameter show.
 func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
@@ -86,7 +97,7 @@ func standingOf(c *ibid.Citation, claim *verify.ClaimReport, said *verdict) stan
 		case store.VerdictWrongSource:
 			s.badge = badge{badgeBad, wordWrongSource, "Another source says it" + by, said.Word}
 		case store.VerdictNotSaid:
-			s.badge = badge{badgeClose, wordDoubtful, "The source does not say this" + by, said.Word}
+			s.badge = badge{badgeClose, wordUnsupported, "The source does not say this" + by, said.Word}
 		}
 		if s.Word != "" && s.rank() < of.rank() {
 			of = s
@@ -100,7 +111,7 @@ func readStanding(v *ibid.Verification) standing {
 	b := quoteBadge(v)
 	switch {
 	case b.Code == string(verify.ExcerptCut):
-		b.Kind, b.Word = badgeClose, wordDoubtful
+		b.Kind, b.Word = badgeClose, wordCut
 	case b.Kind == badgeFound:
 		b.Word = wordFound
 	case b.Kind == badgeLost:
@@ -111,33 +122,29 @@ func readStanding(v *ibid.Verification) standing {
 	return standing{badge: b}
 }
 
-// supportStanding returns whether the quotes of a citation support its claim, or only those of another source do.
-// Support counts only if the quotes are known to be in the source: because it was read again, or because a program took
-// them from it.
+// supportStanding returns whether the quotes of a citation support its claim, or differ from it, or whether a judge
+// denies it. The zero standing means that nobody has judged it. Support counts only if the quotes are known to be in the
+// source: because it was read again, or because a program took them from it.
 func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) standing {
 	isSupported := found || c.Origin == ibid.OriginInferred
-	doubtful := func(title, note string) standing {
-		return standing{badge{badgeClose, wordDoubtful, title, string(verify.Doubtful)}, note}
-	}
 	switch label := supportBadge(c.Support); {
-	case claim != nil && claim.WrongSource != nil:
-		return standing{badge: badge{badgeBad, wordWrongSource, claim.Detail, string(verify.Doubtful)}}
-	case claim != nil && claim.Finding == verify.Doubtful:
-		if len(claim.Differs) == 0 {
-			return doubtful(claim.Detail, "")
-		}
+	case claim != nil && len(claim.Differs) > 0 && claim.Finding == support.Differs:
 		said, found := line(claim.Differs[0].Claim), text.Shorten(line(claim.Differs[0].Excerpt), maxNote)
 		why := "The sentence says “" + text.Shorten(said, maxNote) + "”, the source “" + found + "”."
-		return doubtful(why, "source: "+found)
-	case label.Word == wordDoubtful:
-		return doubtful(label.Title, "")
+		return standing{badge{badgeClose, wordDiffers, why, string(support.Differs)}, "source: " + found}
+	case claim != nil && claim.Status.DeniesClaim():
+		b := badgeOf(aboutClaim, string(claim.Finding))
+		b.Title = claim.Detail
+		return standing{badge: b}
+	case label.Kind == badgeClose:
+		return standing{badge: label}
 	case !isSupported:
 	case label.Word == wordSupported:
 		return standing{badge: label}
-	case claim != nil && claim.Finding == verify.Supported:
+	case claim != nil && claim.Finding == support.Supported:
 		return standing{badge: badge{
-			badgeGood, wordSupported, "The source has the quoted words; compared by words, they support the claim.",
-			string(verify.Supported),
+			badgeGood, wordSupported, "The source has the quoted words, and they say what the sentence says.",
+			string(support.Supported),
 		}}
 	}
 	return standing{}

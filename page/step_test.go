@@ -153,7 +153,7 @@ func TestRunChosen(t *testing.T) {
 		}
 	}
 	why := seen(sound(t, w.get(t, "/ui/runs/herons?sentence=2").body), "why")
-	for _, word := range []string{"inferred", "The checker lexical@1 finds that it supports the sentence: 0.", "is enough", "The Heron Book"} {
+	for _, word := range []string{"inferred", "The checker lexical@2 finds it close to the sentence: 0.", "is enough", "The Heron Book"} {
 		if !strings.Contains(why, word) {
 			t.Errorf("why: %q lacks %q", why, word)
 		}
@@ -606,13 +606,14 @@ func TestRunChecked(t *testing.T) {
 func TestRunTrust(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "The mill of Tonbo closed in 1967. The island in the lake belongs to the northern parish.", "https://a.example/")
+	c.Answer.Citations[0].Refs[0].Quote = "The mill of Tonbo closed in 1962."
 	w.put(t, c)
-	root := sound(t, w.get(t, "/ui/runs/"+c.Run+"?show=doubtful").body)
+	root := sound(t, w.get(t, "/ui/runs/"+c.Run+"?show=differs").body)
 	var parts []string
 	for _, n := range every(root, "trust-part") {
 		parts = append(parts, wordsOf(n)+" "+attribute(n, "href"))
 	}
-	testenv.Equal(t, "the line of trust", []string{"1 doubtful /ui/runs/" + c.Run, "1 sentence without a source /ui/runs/" + c.Run + "?show=no-source"}, parts)
+	testenv.Equal(t, "the line of trust", []string{"1 differs /ui/runs/" + c.Run, "1 sentence without a source /ui/runs/" + c.Run + "?show=no-source"}, parts)
 	if shown := every(root, "shown"); len(shown) != 2 || !strings.Contains(attribute(shown[1], "class"), "chip close") {
 		t.Errorf("%d elements match the filter: %q", len(shown), wordsOfAll(shown))
 	}

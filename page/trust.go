@@ -365,7 +365,7 @@ func (l *layout) changeNotices() []notice {
 		}
 	}
 	for i := range l.standings {
-		if n := l.doubtNotice(i); n.Text != "" && isWanted(n.Text) {
+		if n := l.differsNotice(i); n.Text != "" && isWanted(n.Text) {
 			all = append(all, n)
 		}
 	}
@@ -375,28 +375,20 @@ func (l *layout) changeNotices() []notice {
 	return all
 }
 
-// doubtNotice returns a notice on a citation whose quotes do not support it, if it is known which source does, or what
-// they say instead. The zero notice is empty.
-func (l *layout) doubtNotice(citation int) notice {
-	s, right := &l.standings[citation], l.rightSource(citation)
-	switch {
-	case s.Word == wordWrongSource && right != nil:
-		return notice{
-			Kind: badgeBad, Text: "A sentence names the wrong source: what it cites does not say it, “" + right.Title +
-				"” does.",
-			Links: []exportLink{{panelURL(l.call.AnswerID, right.N), "See the right source"}},
-		}
-	case s.Word == wordDoubtful && s.Note != "":
-		c := &l.answer.Citations[citation]
-		differs := l.weighed.claims[citation].Differs[0]
-		n := notice{Kind: badgeClose, Text: "The answer says “" + text.Shorten(line(differs.Claim), maxSaid) +
-			"”, the source “" + text.Shorten(line(differs.Excerpt), maxSaid) + "”."}
-		if at, ok := l.index[c.Refs[0].Source]; ok {
-			n.Links = []exportLink{{panelURL(l.call.AnswerID, at+1), "See the source"}}
-		}
-		return n
+// differsNotice returns a notice on a citation whose quotes differ from its sentence: it has the words of both. The zero
+// notice is empty.
+func (l *layout) differsNotice(citation int) notice {
+	if l.standings[citation].Word != wordDiffers || l.standings[citation].Note == "" {
+		return notice{}
 	}
-	return notice{}
+	c := &l.answer.Citations[citation]
+	differs := l.weighed.claims[citation].Differs[0]
+	n := notice{Kind: badgeClose, Text: "The answer says “" + text.Shorten(line(differs.Claim), maxSaid) +
+		"”, the source “" + text.Shorten(line(differs.Excerpt), maxSaid) + "”."}
+	if at, ok := l.index[c.Refs[0].Source]; ok {
+		n.Links = []exportLink{{panelURL(l.call.AnswerID, at+1), "See the source"}}
+	}
+	return n
 }
 
 // readWords are the sentences on a source that does not have what is cited from it.

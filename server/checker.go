@@ -33,7 +33,7 @@ const (
 // Start from [newChecker].
 type Checker struct {
 	Kind checkerKind `yaml:"checker"` // empty means lexical
-	// the checker that a cascade asks if lexical is not sure; empty means a judge
+	// the checker that a cascade asks about claims that are not verbatim; empty means a judge
 	Slow slowChecker `yaml:"slow"`
 
 	JudgeURL    string `yaml:"judge-url"` // /chat/completions is appended to it, as in http://127.0.0.1:11434/v1
@@ -43,20 +43,16 @@ type Checker struct {
 	GroundingProject  string `yaml:"grounding-project"`   // of Google Cloud's check grounding API
 	GroundingTokenEnv string `yaml:"grounding-token-env"` // the variable with an OAuth access token for it
 
-	Low      probability `yaml:"low"` // a cascade trusts lexical below Low and from High on
-	High     probability `yaml:"high"`
-	Passages int         `yaml:"passages"` // how many passages nearest to the claim a remote checker gets; 0 means all
-	Budget   int         `yaml:"budget"`   // how many claims a cascade passes to its slow checker at a time
-	Timeout  timeout     `yaml:"timeout"`  // of one request
-	Retries  int         `yaml:"retries"`  // of a request if the checker is busy
+	Passages int     `yaml:"passages"` // how many passages nearest to the claim a remote checker gets; 0 means all
+	Budget   int     `yaml:"budget"`   // how many claims a cascade passes to its slow checker at a time
+	Timeout  timeout `yaml:"timeout"`  // of one request
+	Retries  int     `yaml:"retries"`  // of a request if the checker is busy
 }
 
 // newChecker returns the description of the built-in checker, with default settings for the others.
 func newChecker() *Checker {
 	return &Checker{ //nolint:gosec // the name of a variable is no secret
 		GroundingTokenEnv: "GOOGLE_OAUTH_ACCESS_TOKEN",
-		Low:               0.3,
-		High:              0.8,
 		Passages:          8,
 		Budget:            support.CascadePairs,
 		Timeout:           timeout(support.RemoteTimeout),
@@ -81,22 +77,7 @@ func (k *slowChecker) UnmarshalYAML(node ast.Node) error {
 	return setWord(node, k, []slowChecker{checkerJudge, checkerMiniCheck, checkerGrounding})
 }
 
-// probability is a number from 0 to 1.
-type probability float64
-
-func (p *probability) set(word string) error {
-	x, err := strconv.ParseFloat(word, 64)
-	if err != nil || !(x >= 0 && x <= 1) { // also refuses NaN
-		return errors.New("must be a number from 0 to 1")
-	}
-	*p = probability(x)
-	return nil
-}
-
-// UnmarshalYAML reads a number.
-func (p *probability) UnmarshalYAML(node ast.Node) error { return setFromNode(node, p.set) }
-
-// Threshold is the flag of the score at which a claim counts as supported: a number, or a name for one. The zero value
+// Threshold is the flag of the closeness from which on a passage is cited: a number, or a name for one. The zero value
 // means unset.
 type Threshold float64
 
@@ -116,21 +97,20 @@ func (t *Threshold) Type() string { return "NUMBER" }
 
 // Set accepts balanced, strict, or a number above 0 and at most 1.
 func (t *Threshold) Set(word string) error {
-	var p probability
-	switch {
-	case word == "balanced":
-		p = support.Balanced
-	case word == "strict":
-		p = support.Strict
-	case p.set(word) != nil || p == 0:
-		return errors.New("must be balanced (0.5), strict (0.7) or a number above 0 and at most 1")
+	switch word {
+	case "balanced":
+		*t = support.Balanced
+	case "strict":
+		*t = support.Strict
+	default:
+		x, err := strconv.ParseFloat(word, 64)
+		if err != nil || !(x > 0 && x <= 1) { // also refuses NaN
+			return errors.New("must be balanced (0.35), strict (0.5) or a number above 0 and at most 1")
+		}
+		*t = Threshold(x)
 	}
-	*t = Threshold(p)
 	return nil
 }
-
-// Labels reports whether the checker returns labels, so that a threshold has no effect.
-func (c *Checker) Labels() bool { return c.Kind == checkerJudge || c.Kind == checkerMiniCheck }
 
 // ReadChecker returns the description of the named checker: the built-in one, also for an empty name, or one under
 // checkers in a file, which is only read for these.
@@ -159,20 +139,17 @@ func ReadChecker(file, name string) (*Checker, error) {
 const checkerExample = "checkers: {careful: {checker: judge, judge-url: 'http://127.0.0.1:11434/v1', " +
 	"judge-model: llama3.1}}"
 
-// Build builds the checker. threshold is the lowest score of supported; 0 means the checker's default.
-func (c *Checker) Build(threshold float64, env Env) (support.Checker, error) {
-	lexical := &support.Lexical{Threshold: threshold}
+// Build builds the checker.
+func (c *Checker) Build(env Env) (support.Checker, error) {
+	lexical := &support.Lexical{}
 	name := string(c.Kind)
 	switch name {
 	case "", checkerLexical:
 		return lexical, nil
 	case checkerCascade:
-		if c.Low > c.High {
-			return nil, Usagef("for example low: 0.3, high: 0.8", "low %v is above high %v", c.Low, c.High)
-		}
 		name = cmp.Or(string(c.Slow), checkerJudge)
 	}
-	remote, err := c.buildRemote(name, threshold, env)
+	remote, err := c.buildRemote(name, env)
 	if err != nil {
 		return nil, err
 	}
@@ -184,11 +161,11 @@ func (c *Checker) Build(threshold float64, env Env) (support.Checker, error) {
 	if c.Budget == 0 {
 		budget.Pairs = -1
 	}
-	return support.Cascade(lexical, float64(c.Low), float64(c.High), near, budget), nil
+	return support.Cascade(lexical, near, budget), nil
 }
 
 // buildRemote builds a checker that calls a service.
-func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.Checker, error) {
+func (c *Checker) buildRemote(name string, env Env) (support.Checker, error) {
 	retries := c.Retries
 	if retries == 0 {
 		retries = -1
@@ -207,7 +184,7 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 			)
 		}
 		return &support.Grounding{
-			Project: c.GroundingProject, Threshold: threshold, Timeout: time.Duration(c.Timeout), Retries: retries,
+			Project: c.GroundingProject, Timeout: time.Duration(c.Timeout), Retries: retries,
 			Token: func(context.Context) (string, error) { return token, nil },
 		}, nil
 	}
@@ -255,7 +232,7 @@ func (c *Config) StrategyChecker(s *experiment.Strategy, env Env) (support.Check
 	if described == nil {
 		return nil, nil //nolint:nilnil // the built-in one
 	}
-	made, err := described.Build(s.Threshold, env)
+	made, err := described.Build(env)
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return nil, Usagef(usage.hint, "checker %s: %w", s.Checker, usage.err)
 	}

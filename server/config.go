@@ -138,6 +138,9 @@ func (c *Config) AddListenFlags(flags *pflag.FlagSet) {
 		"write the URL to this `file` once it is listening")
 }
 
+// JournalDir returns the directory of the journal.
+func (c *Config) JournalDir() string { return filepath.Join(c.Data, "journal") }
+
 // AddStoreFlags adds the flags that locate the stored data, for every command that uses the database.
 func (c *Config) AddStoreFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Data, "data", c.Data, "`directory` of the journal and the database (default "+defaultDataDoc+")")

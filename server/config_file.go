@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/support"
 )
 
 // maxConfigFile limits the size of a configuration file in bytes.
@@ -300,7 +301,7 @@ func (c *Config) readStrategies(m member) error {
 			Scorer      string  `yaml:"scorer"`
 			Checker     string  `yaml:"checker"`
 		}{
-			Version: 1, PostHoc: true, Threshold: 0.5,
+			Version: 1, PostHoc: true, Threshold: support.Balanced,
 			Scorer: experiment.ScorerBM25, Checker: experiment.CheckerLexical,
 		}
 		if err := decode(e.value, &in); err != nil {

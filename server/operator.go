@@ -75,7 +75,7 @@ func setWord[T ~string](node ast.Node, value *T, words []T) error {
 // Policies configure what happens to answers: see [gateway.Policies]. The default is a note.
 type Policies struct {
 	RequireCitations action `yaml:"require-citations"`
-	Doubtful         action `yaml:"doubtful"`
+	Differs          action `yaml:"differs"`
 	Altered          action `yaml:"altered"`
 }
 
@@ -94,7 +94,7 @@ func (p *Policies) rules() *gateway.Policies {
 	}
 	of := func(a action) gateway.Action { return cmp.Or(gateway.Action(a), gateway.Note) }
 	return &gateway.Policies{
-		RequireCitations: of(p.RequireCitations), Doubtful: of(p.Doubtful), Altered: of(p.Altered),
+		RequireCitations: of(p.RequireCitations), Differs: of(p.Differs), Altered: of(p.Altered),
 	}
 }
 
@@ -240,6 +240,6 @@ func (k *check) operatorLines() {
 func (k *check) policyLine(whose string, p *gateway.Policies) {
 	if p != nil {
 		k.line("policies", fmt.Sprintf("%s\t%s %s, %s %s, %s %s", whose, gateway.PolicyCitations, p.RequireCitations,
-			gateway.PolicyDoubtful, p.Doubtful, gateway.PolicyAltered, p.Altered), nil)
+			gateway.PolicyDiffers, p.Differs, gateway.PolicyAltered, p.Altered), nil)
 	}
 }

@@ -67,7 +67,7 @@ func TestServerCallsWebhooks(t *testing.T) {
 		c.Publish.Allow = server.Networks{netip.MustParsePrefix("127.0.0.0/8")}
 	}})
 	testenv.Must(w.Store.AddAlerts(t.Context(), []store.Alert{
-		{Kind: store.AlertDoubtful, Tenant: "acme"}, {Kind: store.AlertQuota, Tenant: "acme", Summary: "It is full."},
+		{Kind: store.AlertDiffers, Tenant: "acme"}, {Kind: store.AlertQuota, Tenant: "acme", Summary: "It is full."},
 	}))(t)
 	if a := <-got; a.Kind != store.AlertQuota || a.Tenant != "acme" || a.Summary != "It is full." {
 		t.Errorf("%+v", a)

@@ -111,6 +111,15 @@ func (c *Config) verifierName() string { return cmp.Or(c.PublicURL, "ibid") }
 // KeyDir returns the directory of the keys of a resolved configuration.
 func (c *Config) KeyDir() string { return filepath.Join(c.Data, "keys") }
 
+// BesideDatabase says what a backup needs besides the database.
+func (c *Config) BesideDatabase() string {
+	words := "also keep " + c.KeyDir() + " (keys), " + filepath.Join(c.Data, checkpointFile) + " (of the log)"
+	if c.File != "" {
+		return words + " and " + c.File
+	}
+	return words + " and the configuration of ibid serve"
+}
+
 // OpenKeyring opens the keys of a resolved configuration without creating any.
 func (c *Config) OpenKeyring(env Env) (*keyring.Ring, error) {
 	return keyring.Open(c.KeyDir(), &keyring.Options{

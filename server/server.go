@@ -113,6 +113,9 @@ func Open(ctx context.Context, c *Config, o *Options) (*Server, error) {
 	return s, nil
 }
 
+// endWait is how long a server waits for the one before it, which the system may take seconds to end after SIGKILL.
+const endWait = 5 * time.Second
+
 func (s *Server) open(ctx context.Context) error {
 	c := s.config
 	s.Metrics.MustRegister(
@@ -140,13 +143,14 @@ func (s *Server) open(ctx context.Context) error {
 	s.close = append(s.close, s.Bus.Close)
 	s.Store, err = store.Open(ctx, c.DB, &store.Options{
 		Logger: s.log, Track: c.Publish.Recheck > 0, Later: true, Committed: s.Bus.Committed(),
+		Serve: endWait,
 	})
 	if err != nil {
 		return fmt.Errorf("opening the database %s: %w", Redacted(c.DB), err)
 	}
 	s.close = append(s.close, s.Store.Close)
 	//nolint:contextcheck // the journal outlives ctx
-	if s.journal, err = journal.Open(filepath.Join(c.Data, "journal"), &journal.Options{Logger: s.log}); err != nil {
+	if s.journal, err = journal.Open(c.JournalDir(), &journal.Options{Logger: s.log, Wait: endWait}); err != nil {
 		return fmt.Errorf("opening the journal: %w", err)
 	}
 	s.close = append(s.close, s.journal.Close)

@@ -177,7 +177,7 @@ func newTenantsWorld(t *testing.T) *tenantsWorld {
 		ObservedAt: time.Now(), ManifestURL: "https://agent.example/m", SourceURL: heron, Status: verify.ExcerptAltered, Detail: canary,
 	}}))(t)
 	w.ids.incident = incidents[0].Key()
-	alert := store.Alert{Kind: store.AlertDoubtful, Tenant: "acme", Summary: canary, Subject: store.AlertSubject{Source: heron}}
+	alert := store.Alert{Kind: store.AlertDiffers, Tenant: "acme", Summary: canary, Subject: store.AlertSubject{Source: heron}}
 	alert.Fill()
 	testenv.Must(w.Store.AddAlerts(ctx, []store.Alert{alert}))(t)
 	w.ids.alert = alert.ID

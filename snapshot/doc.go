@@ -17,21 +17,16 @@
 //     a quote in a text.
 //   - A passage is a run of blocks, or of sentences of one, long enough to be meaningful and short enough to be read.
 //
-// # Profile ibid-text/1
+// # Profile ibid-text/2
 //
 // The bytes are decoded, the visible text is extracted, and the text is normalised.
 //
-// HTML and XHTML are decoded according to a byte order mark, else the charset of the media type, else a meta element in
-// the first 1024 bytes, else as windows-1252. They are parsed according to the HTML standard and read in document
-// order. The content of head, script, style, template, noscript, iframe, object, svg, select and textarea is left out,
-// and that of every element with the attribute hidden. There is a line break before and after each of these elements:
-// address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure footer
-// form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol option p pre search section summary table tbody td
-// tfoot th thead tr ul. Nothing else is left out: navigation is not guessed, scripts are not run, attributes are not
-// read.
-//
-// All other text (plain, Markdown, JSON, XML, source code) is taken unchanged, decoded according to a byte order mark,
-// the charset of the media type or an XML declaration, else as UTF-8, and if it is not valid UTF-8 as windows-1252.
+// HTML and XHTML are decoded as a byte order mark, the media type or a meta element says, unless the bytes show that it
+// is UTF-8, or is not. They are parsed according to the HTML standard and read in document order, as a reader sees
+// them: scripts, hidden words, icons, buttons, deleted text, the readings of ruby and the marks of notes are left out,
+// and a raised number stays one (10⁶). What stands beside the words, such as an advertisement or a caption, is in
+// blocks that are [Block.Apart]. JSON and XML are read for their values, and other text is taken unchanged. All rules
+// are in docs/attribution-v1.md, §4. [TextOptions.Profile] selects ibid-text/1, the text of earlier versions.
 //
 // Normalising converts the text to Unicode's form NFC, drops characters of category Cf and U+FFFD, replaces each run of
 // white space by one space and removes spaces at both ends.

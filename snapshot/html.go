@@ -12,15 +12,20 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// readHTML reads a page.
+// readHTML reads a page according to t.Profile.
 func readHTML(t *Text, b []byte, params map[string]string) error {
 	if t.MediaType == typeXHTML && params["charset"] == "" {
 		if name := declared(b[:min(len(b), prescanned)]); name != "" {
 			params = map[string]string{"charset": name}
 		}
 	}
+	older := t.Profile == TextProfile1
+	read := decode
+	if !older {
+		read = decodeLikely
+	}
 	noType := params == nil // a file, which has no declared charset
-	b, name, err := decode(b, params, prescan, noType)
+	b, name, err := read(b, params, prescan, noType)
 	if err != nil {
 		return err
 	}
@@ -28,11 +33,11 @@ func readHTML(t *Text, b []byte, params map[string]string) error {
 	if err := guardHTML(b); err != nil {
 		return err
 	}
-	root, err := html.Parse(bytes.NewReader(b))
+	root, err := html.ParseWithOptions(bytes.NewReader(b), html.ParseOptionEnableScripting(older))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrTooDeep, err) // the only error of a reader of bytes
 	}
-	w := htmlWalk{}
+	w := htmlWalk{older: older, signs: pageSigns{size: len(b)}}
 	w.walk(root)
 	w.finish(t)
 	facts := &w.facts
@@ -45,12 +50,15 @@ func readHTML(t *Text, b []byte, params map[string]string) error {
 	first(&t.Site, facts.site, facts.ldSite, facts.application)
 	first(&t.License, facts.license, facts.rights)
 	first(&t.URL, facts.canonical)
+	if !older {
+		t.Obstacle = w.signs.obstacle(t)
+	}
 	return nil
 }
 
 // Classes of elements.
 var (
-	// without visible text
+	// without visible text, in ibid-text/1; see skipped2
 	hiddenElements = elementSet("head script style template noscript iframe object svg select textarea")
 	// with line breaks around them
 	blockElements = elementSet(`address article aside blockquote body br caption center dd details dialog div dl dt
@@ -72,8 +80,11 @@ func elementSet(names string) map[atom.Atom]bool {
 // stack.
 type htmlWalk struct {
 	stream
+	older bool       // read by ibid-text/1
 	kinds []htmlKind // of the open block elements
 	facts pageFacts
+	signs pageSigns
+	join  bool // leave out white space at the start of the next text: it continues a word
 }
 
 // htmlKind is the kind of the text in an element.
@@ -81,6 +92,7 @@ type htmlKind struct {
 	of    *html.Node // nil means the document
 	kind  BlockKind
 	level int
+	apart bool
 }
 
 func (w *htmlWalk) walk(root *html.Node) {
@@ -89,17 +101,13 @@ func (w *htmlWalk) walk(root *html.Node) {
 		inside := n.Type == html.DocumentNode
 		switch n.Type {
 		case html.TextNode:
+			if w.join {
+				n.Data, w.join = strings.TrimLeft(n.Data, " \t\r\n"), false
+			}
 			w.raw = append(w.raw, n.Data...)
 		case html.ElementNode:
 			w.facts.element(n)
-			inside = !hiddenElements[n.DataAtom] && !slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
-				return a.Key == "hidden" && a.Namespace == ""
-			})
-			if inside && blockElements[n.DataAtom] {
-				k := w.kindOf(n)
-				w.kinds = append(w.kinds, k)
-				w.beginBlock(k.kind, k.level, 0)
-			}
+			inside = w.element(n)
 		default:
 		}
 		if inside && n.FirstChild != nil {
@@ -110,7 +118,7 @@ func (w *htmlWalk) walk(root *html.Node) {
 			if last := len(w.kinds) - 1; w.kinds[last].of == n { // the enclosing block continues
 				k := w.kinds[last-1]
 				w.kinds = w.kinds[:last]
-				w.beginBlock(k.kind, k.level, 0)
+				w.beginBlock(k.kind, k.level, 0, k.apart)
 			}
 			if n == root {
 				return
@@ -122,6 +130,47 @@ func (w *htmlWalk) walk(root *html.Node) {
 			n = n.Parent
 		}
 	}
+}
+
+// element begins an element, and reports whether its content is read.
+func (w *htmlWalk) element(n *html.Node) bool {
+	if w.older {
+		if hiddenElements[n.DataAtom] || slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
+			return a.Key == "hidden" && a.Namespace == ""
+		}) {
+			return false
+		}
+		if blockElements[n.DataAtom] {
+			w.open(n, false)
+		}
+		return true
+	}
+	w.signs.element(n)
+	how := w.how(n)
+	if how == readNot {
+		return false
+	}
+	if text, ok := w.scripted(n); ok {
+		w.raw = append(w.raw, text...)
+		return false
+	}
+	if isDropCap(n) {
+		w.raw = append(w.raw, strings.TrimSpace(textOf(n, maxMark))...)
+		w.join = true
+		return false
+	}
+	if how == readApart || blockElements[n.DataAtom] {
+		w.open(n, how == readApart)
+	}
+	return true
+}
+
+// open begins the block of an element.
+func (w *htmlWalk) open(n *html.Node, apart bool) {
+	k := w.kindOf(n)
+	k.apart = apart || w.kinds[len(w.kinds)-1].apart
+	w.kinds = append(w.kinds, k)
+	w.beginBlock(k.kind, k.level, 0, k.apart)
 }
 
 // kindOf returns the kind of the text in a block element: that of the enclosing one unless the element has its own.

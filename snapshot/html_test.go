@@ -52,11 +52,24 @@ table tbody td tfoot th thead tr ul `
 	return snapshot.Normalize(b.String()), nil
 }
 
-// checkPage fails if the text of a page differs from the profile's.
+// checkPage fails if the text of a page according to ibid-text/1 differs from the profile's, or the current one is not
+// in order.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
-	text, err := snapshot.Extract([]byte(page), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"})
+	o := &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}
+	text, err := snapshot.Extract([]byte(page), o)
 	if err != nil {
+		return
+	}
+	checkText(t, text)
+	for _, b := range text.Blocks { // what a page says is found in it
+		exact := text.Content[b.Span.Start:b.Span.End]
+		if m, ok := text.Searcher().Find(&snapshot.Quote{Exact: exact}); ok && m.How != snapshot.MatchElsewhere {
+			t.Fatalf("%q in %q: %+v", exact, text.Content, m)
+		}
+	}
+	o.Profile = snapshot.TextProfile1
+	if text, err = snapshot.Extract([]byte(page), o); err != nil {
 		return
 	}
 	checkText(t, text)

@@ -1,9 +1,10 @@
 package snapshot
 
 import (
+	"bytes"
+	"html"
 	"math"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,16 +28,22 @@ type Match struct {
 	// Cut means that it begins inside a word or number, or ends inside a number, so that the quote may mean something
 	// else than the text: "5 percent" in "15 percent".
 	Cut bool `json:"cut,omitempty"`
+	// Text is the words found, in the form of the quote: without its markup, and without what is between the pieces of an
+	// interrupted or shortened one.
+	Text string `json:"-"`
 }
 
 // MatchKind is how a text matches a quote.
 type MatchKind string
 
-// The kinds of a [Match]. All of them mean that the text has the quote.
+// The kinds of a [Match], in the order in which they are tried. All of them mean that the text has the quote.
 const (
 	MatchExact       MatchKind = "exact"       // in the quote's place
 	MatchElsewhere   MatchKind = "elsewhere"   // exactly, but in another place, or the quote has no place
-	MatchReformatted MatchKind = "reformatted" // with the same letters, digits and symbols; see [Find]
+	MatchReformatted MatchKind = "reformatted" // in another form: see [Find]
+	MatchUnmarked    MatchKind = "unmarked"    // without the quote's markup and editorial marks
+	MatchInterrupted MatchKind = "interrupted" // with something between that the document sets apart
+	MatchShortened   MatchKind = "shortened"   // the pieces between the quote's ellipses, in order in one passage
 )
 
 // The weights for choosing between several hits, as in the annotation tools of Hypothesis.
@@ -54,11 +61,11 @@ func ShortExcerpt(exact string) bool {
 
 // Find searches for a quote in a text that is normalised, as [Text.Content] is. The quote is normalised first.
 //
-// It prefers the quote in its place, else an exact hit anywhere, else the same letters, digits and symbols (Unicode's
-// L, N, S and M) with any other punctuation and white space between them. In the last case, too, case matters, and so
-// does what makes a different number, word or sentence: a sign, parentheses around a number, a percent sign, a prime,
-// whatever is between two digits, white space between words (but not before a capital, in scripts that have none, or
-// after a hyphen), an apostrophe inside a word, a question mark.
+// It prefers the quote in its place, else an exact hit anywhere, else the quote in another form: with other punctuation
+// and white space, character references, compatibility characters such as ligatures and full-width digits, raised and
+// lowered digits, groups of digits, marks of notes, another case of the first letter; then without Markdown, HTML and
+// editorial brackets in the quote; then the pieces between its ellipses. Whatever makes a different number, word or
+// sentence stays significant: docs/attribution-v1.md has the rules.
 //
 // A hit in another place neither begins inside a word or number nor ends inside a number ("5" is not in "52", nor
 // "able" in "unable"), unless the quote has an ellipsis there or its prefix or suffix continues as the text does; then,
@@ -69,15 +76,27 @@ func ShortExcerpt(exact string) bool {
 func Find(text string, q *Quote) (Match, bool) { return NewSearcher(text).Find(q) }
 
 // Searcher searches for many quotes in one text, and prepares once what [Find] prepares for each. It is safe for
-// concurrent use. Create it with [NewSearcher].
+// concurrent use. Create it with [NewSearcher] or [Text.Searcher].
 type Searcher struct {
-	text    string
-	reduced func() string
+	views    []*view // the whole text, then the text without what is set apart
+	headings []string
+	comma    bool // the decimal sign of the text's language is a comma
 }
 
 // NewSearcher returns a Searcher for a text that is normalised, as [Text.Content] is.
 func NewSearcher(text string) *Searcher {
-	return &Searcher{text: text, reduced: sync.OnceValue(func() string { return reduced(text) })}
+	return &Searcher{views: []*view{newView(text, nil, nil, false)}}
+}
+
+// Searcher returns a Searcher for the text. It also finds quotes that something set apart interrupts, or that begin
+// with a heading of the text.
+func (t *Text) Searcher() *Searcher {
+	s := &Searcher{comma: decimalCommas[language(t.Language)], headings: titles(t)}
+	s.views = []*view{newView(t.Content, t.Blocks, nil, s.comma)}
+	if flow := t.flow(s.comma); flow != nil {
+		s.views = append(s.views, flow)
+	}
+	return s
 }
 
 // Find searches for a quote, as the function [Find] does.
@@ -87,27 +106,90 @@ func (s *Searcher) Find(q *Quote) (Match, bool) {
 		return Match{}, false
 	}
 	f := finder{
-		Searcher: s,
-		quote:    q,
-		exact:    exact,
-		prefix:   strings.TrimSpace(text.LastRunes(Normalize(q.Prefix), maxContext)),
-		suffix:   strings.TrimSpace(text.Runes(Normalize(q.Suffix), maxContext)),
+		view:   s.views[0],
+		quote:  q,
+		prefix: strings.TrimSpace(text.LastRunes(Normalize(q.Prefix), maxContext)),
+		suffix: strings.TrimSpace(text.Runes(Normalize(q.Suffix), maxContext)),
 	}
 	if m, ok := f.find(exact); ok {
 		return m, true
 	}
-	return f.reformatted()
+	plain := exact
+	if unmarked := Normalize(unmark(q.Exact)); unmarked != "" {
+		plain = unmarked
+	}
+	for i, v := range s.views {
+		f.view = v
+		if m, ok := f.reformatted(exact, s.comma); ok {
+			m.How = [...]MatchKind{MatchReformatted, MatchInterrupted}[i]
+			if m.Text = Normalize(html.UnescapeString(html.UnescapeString(exact))); sameReduced(plain, exact, s.comma) {
+				m.Text = plain
+			}
+			return m, true
+		}
+		if plain == exact {
+			continue
+		}
+		if m, ok := f.reformatted(plain, s.comma); ok {
+			m.How = [...]MatchKind{MatchUnmarked, MatchInterrupted}[i]
+			return m, true
+		}
+	}
+	for _, v := range s.views {
+		f.view = v
+		if m, ok := f.shortened(plain, s.comma); ok {
+			return m, true
+		}
+	}
+	if rest, ok := s.withoutHeading(plain); ok {
+		for _, v := range s.views {
+			f.view = v
+			if m, ok := f.reformatted(rest, s.comma); ok {
+				m.How = MatchInterrupted
+				return m, true
+			}
+		}
+	}
+	return Match{}, false
+}
+
+func sameReduced(a, b string, comma bool) bool {
+	o := reduceOptions{comma: comma}
+	return bytes.Equal(reduce(a, o).out, reduce(b, o).out)
+}
+
+// withoutHeading returns a quote without the heading or title that it begins with.
+func (s *Searcher) withoutHeading(quote string) (string, bool) {
+	o := reduceOptions{comma: s.comma}
+	whole := reduce(quote, o)
+	for _, h := range s.headings {
+		head := reduce(h, o)
+		n := len(head.out)
+		if n == 0 || n >= len(whole.out) || !bytes.Equal(head.out, whole.out[:n]) {
+			continue
+		}
+		rest := quote[whole.at[n]:]
+		if !ShortExcerpt(rest) && !isWordyAt(quote, int(whole.at[n])) {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// isWordyAt reports whether an offset is inside a word.
+func isWordyAt(s string, at int) bool {
+	last, _ := utf8.DecodeLastRuneInString(s[:at])
+	return unicode.IsLetter(last) || unicode.IsDigit(last)
 }
 
 // maxContext is how many code points of a quote's prefix and suffix are compared with the text around each hit.
 const maxContext = 64
 
-// finder searches for one quote in one text.
+// finder searches for one quote in one view of a text.
 type finder struct {
-	*Searcher
+	*view
 
 	quote          *Quote
-	exact          string
 	prefix, suffix string
 }
 
@@ -137,7 +219,7 @@ func (f *finder) find(exact string) (Match, bool) {
 		}
 	}
 	if inPlace {
-		m := Match{Start: f.quote.Start, End: f.quote.End, How: MatchExact, Count: max(b.count, 1)}
+		m := Match{Start: f.quote.Start, End: f.quote.End, How: MatchExact, Count: max(b.count, 1), Text: exact}
 		m.Cut = cuts(f.text, hit{place, place + len(exact)})
 		return m, true
 	}
@@ -189,14 +271,9 @@ func (b *best) match(how MatchKind) (Match, bool) {
 	if b.count == 0 {
 		return Match{}, false
 	}
-	start := utf8.RuneCountInString(b.text[:b.hit.start])
-	return Match{
-		Start: start,
-		End:   start + utf8.RuneCountInString(b.text[b.hit.start:b.hit.end]),
-		How:   how,
-		Count: b.count,
-		Cut:   cuts(b.text, b.hit),
-	}, true
+	m := b.place(b.hit)
+	m.How, m.Count, m.Cut, m.Text = how, b.count, cuts(b.text, b.hit), b.text[b.hit.start:b.hit.end]
+	return m, true
 }
 
 // agreement returns the share of a context, from 0 to 1, that the text next to a hit has.
@@ -222,11 +299,11 @@ func agreement(text, context string, before bool) float64 {
 // isWhole reports whether a hit does not cut a word or number in a way that can change its meaning, or the quote itself
 // indicates the cut.
 func (f *finder) isWhole(h hit, exact string) bool {
-	if cutsStart(f.text, h) && !strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") &&
+	if cutsStart(f.text, h) && !f.begins(h.start) && !strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") &&
 		!continues(f.text[:h.start], f.prefix, true) {
 		return false
 	}
-	return !cutsEnd(f.text, h) || strings.HasSuffix(exact, "…") || strings.HasSuffix(exact, "...") ||
+	return !cutsEnd(f.text, h) || f.begins(h.end+1) || strings.HasSuffix(exact, "…") || strings.HasSuffix(exact, "...") ||
 		continues(f.text[h.end:], f.suffix, false)
 }
 
@@ -258,7 +335,9 @@ func cutsEnd(text string, h hit) bool {
 		return true
 	}
 	next, _ := utf8.DecodeRuneInString(after)
-	return endsInDigit(body) && isPercent(next)
+	last, _ := utf8.DecodeLastRuneInString(body)
+	return unicode.IsDigit(last) && isPercent(next) || isScript(next) && !isAfterNoted(body) ||
+		unicode.IsDigit(last) && next == '^' || unicode.IsLetter(last) && unicode.IsDigit(next) && len(after) > 1
 }
 
 // continues reports whether the text next to a hit continues as the quote's context does.
@@ -285,11 +364,23 @@ func cutsNumber(a, b string) bool {
 		return isSign(a)
 	case unicode.IsDigit(next) && last == '(':
 		return isAccounting(b)
+	case unicode.IsDigit(next) && last == ' ': // 1 250
+		return countDigits(b) == 3 && endsInGroup(a[:len(a)-n])
 	case unicode.IsDigit(next):
 		return joinsDigits(last) && endsInDigit(a[:len(a)-n])
 	default:
 		return unicode.IsDigit(last) && joinsDigits(next) && startsWithDigit(b[k:])
 	}
+}
+
+// endsInGroup reports whether a text ends with a number of one to three digits, or with a group of three.
+func endsInGroup(a string) bool {
+	n := 0
+	for n < len(a) && n < 4 && '0' <= a[len(a)-1-n] && a[len(a)-1-n] <= '9' {
+		n++
+	}
+	before, _ := utf8.DecodeLastRuneInString(a[:len(a)-n])
+	return 0 < n && n < 4 && !joinsDigits(before)
 }
 
 // joinsDigits reports whether a character between two digits makes them one number or expression.
@@ -334,147 +425,6 @@ func byteOffset(text string, n int) (int, bool) {
 	return len(text), n == 0
 }
 
-// reformatted searches for the letters, digits and symbols of the quote.
-func (f *finder) reformatted() (Match, bool) {
-	needle := reduced(f.exact)
-	if needle == "" {
-		return Match{}, false
-	}
-	text := f.reduced()
-	if !strings.Contains(text, needle) {
-		return Match{}, false
-	}
-	b := best{finder: f}
-	r := reducer{text: f.text}
-	done := 0 // bytes of text that r has produced
-	for at := 0; ; {
-		i := strings.Index(text[at:], needle)
-		if i < 0 {
-			break
-		}
-		from, to := at+i, at+i+len(needle)
-		at = to
-		var h hit
-		for done <= from { // up to the character with the first byte
-			h.start = r.next()
-			done += r.made
-		}
-		if needle[0] == signByte || needle[0] == parenByte {
-			_, n := utf8.DecodeLastRuneInString(f.text[:h.start])
-			h.start -= n
-		}
-		h.end = r.pos
-		for done < to {
-			r.next()
-			done += r.made
-			h.end = r.pos
-		}
-		if f.isWhole(h, f.exact) && !f.isAsked(h) {
-			b.add(h)
-		}
-	}
-	return b.match(MatchReformatted)
-}
-
-// isAsked reports whether the text asks what the quote states.
-func (f *finder) isAsked(h hit) bool {
-	next, _ := utf8.DecodeRuneInString(f.text[h.end:])
-	last, _ := utf8.DecodeLastRuneInString(f.exact)
-	return isQuestion(next) && (last == '.' || last == '!' || last == '。' || last == '！')
-}
-
-// reduced returns the letters, digits and symbols of a text, and whatever else distinguishes numbers or words. Texts
-// that differ only in formatting reduce to the same.
-func reduced(text string) string {
-	out := make([]byte, 0, len(text))
-	r := reducer{text: text}
-	for r.next(); r.made > 0; r.next() {
-		if r.between != 0 {
-			out = append(out, r.between)
-		}
-		out = append(out, r.text[r.from:r.pos]...)
-	}
-	return string(out)
-}
-
-// reducer reads the significant characters of a text, one by one.
-type reducer struct {
-	text    string
-	pos     int  // after the character
-	last    kind // of the previous character
-	char    rune // the previous character
-	between byte // what is significant between it and this one; 0 if nothing
-	from    int  // start of the character
-	made    int  // length of between and the character; 0 at the end of the text
-}
-
-// kind is the class of a character for a [reducer].
-type kind uint8
-
-const (
-	noKind kind = iota // punctuation, white space and the like
-	letterKind
-	digitKind
-	otherKind // symbols and the like
-)
-
-// next reads the next significant character and returns its start.
-func (r *reducer) next() (start int) {
-	gap := r.pos
-	for r.pos < len(r.text) {
-		c, n := rune(r.text[r.pos]), 1
-		if c >= utf8.RuneSelf {
-			c, n = utf8.DecodeRuneInString(r.text[r.pos:])
-		}
-		k := kindOf(c)
-		if c == minus && startsWithDigit(r.text[r.pos+n:]) {
-			k = noKind // a sign or between digits, like a hyphen
-		}
-		if k == noKind {
-			r.pos += n
-			continue
-		}
-		start = r.pos
-		r.pos += n
-		r.between = r.betweenOf(gap, start, c, k)
-		r.from, r.last, r.char = start, k, c
-		r.made = r.pos - start
-		if r.between != 0 {
-			r.made++
-		}
-		return start
-	}
-	r.made = 0
-	return r.pos
-}
-
-// The significant separators between two characters. None of them is a character that a reducer takes from a text.
-const (
-	signByte  = '-'
-	parenByte = '(' // around a number, the notation of accounts for a loss
-	dashByte  = '_' // of any length, between digits
-	otherByte = ' ' // anything else between digits, or between words
-)
-
-// betweenOf returns the significant separator in text[gap:start] between two characters, the second of which is c.
-func (r *reducer) betweenOf(gap, start int, c rune, k kind) byte {
-	if gap == start {
-		return 0
-	}
-	between := r.text[gap:start]
-	switch {
-	case k == digitKind && isSign(r.text[:start]):
-		return signByte
-	case k == digitKind && strings.HasSuffix(between, "(") && isAccounting(r.text[start:]):
-		return parenByte
-	case k == digitKind && r.last == digitKind:
-		return betweenDigits(between)
-	case k == letterKind && r.last == letterKind:
-		return betweenLetters(between, r.char, c)
-	}
-	return 0
-}
-
 func betweenDigits(gap string) byte {
 	switch gap {
 	case ".", ",":
@@ -496,8 +446,11 @@ func betweenDigits(gap string) byte {
 
 // betweenLetters distinguishes a gap between words from one inside a word: a hyphen, perhaps at the end of a line.
 func betweenLetters(gap string, last, next rune) byte {
-	if gap == "'" || gap == "’" {
+	switch gap {
+	case "'", "’", "‘", "ʼ", "´":
 		return '\''
+	case "[", "]": // [T]he
+		return 0
 	}
 	c, n := utf8.DecodeRuneInString(gap)
 	if (c == '-' || c == '‐' || c == '‑') && strings.TrimSpace(gap[n:]) == "" {
@@ -561,9 +514,11 @@ func kindOf(c rune) kind {
 		case '0' <= c && c <= '9':
 			return digitKind
 		}
-		if c > 0 && strings.ContainsRune("$+<=>^`|~%?", c) {
+		if c > 0 && strings.ContainsRune("$+<=>^~%?", c) {
 			return otherKind
 		}
+		return noKind
+	case c == 'ʼ', '■' <= c && c <= '◿': // an apostrophe; shapes, which are bullets
 		return noKind
 	case unicode.IsLetter(c), unicode.IsMark(c):
 		return letterKind

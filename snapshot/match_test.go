@@ -79,7 +79,7 @@ func TestFindBest(t *testing.T) {
 }
 
 func pageText(r *rand.Rand, words int) []string {
-	list := strings.Fields("the tower was built in 1889 by engineers who did not expect 7.5 million visitors each year but it isn't closed on Mondays nor is it 330 metres high says Anna Weber from Köln since März 2019 when −3 degrees stopped all lifts")
+	list := strings.Fields("the tower was built in 1889 by engineers who did not expect 7.5 million visitors each year but it isn't closed on Mondays nor is it 3300 metres high says Anna Weber from Köln since März 2019 when −3.5 degrees stopped all lifts")
 	out := make([]string, words)
 	for i := range out {
 		out[i] = list[r.IntN(len(list))]

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -168,6 +169,46 @@ func trimmed(text string, s ibid.Span) ibid.Span {
 	s.Start += len(words) - len(left)
 	s.End = s.Start + len(strings.TrimRight(left, " \t\r\n"))
 	return s
+}
+
+// aroundSize is the length in bytes that [Text.Around] aims at.
+const aroundSize = 1500
+
+// Around returns the passage around a place in the text, which is where a quote that was cut goes on: the blocks that
+// have the place, and those after and before it up to about 1500 bytes. It does not cross a heading.
+func (t *Text) Around(place ibid.Span) string {
+	i, found := slices.BinarySearchFunc(t.Blocks, place.Start, func(b Block, at int) int { return b.Span.Start - at })
+	if !found {
+		i = max(0, i-1)
+	}
+	if len(t.Blocks) == 0 || place.End > len(t.Content) {
+		return ""
+	}
+	last := i
+	for last+1 < len(t.Blocks) && t.Blocks[last+1].Span.Start < place.End {
+		last++
+	}
+	first := i
+	size := t.Blocks[last].Span.End - t.Blocks[first].Span.Start
+	for last+1 < len(t.Blocks) && t.Blocks[last+1].Kind != Heading && size+t.Blocks[last+1].Span.Len() <= aroundSize {
+		last++
+		size += t.Blocks[last].Span.Len() + 1
+	}
+	for first > 0 && t.Blocks[first].Kind != Heading && size+t.Blocks[first-1].Span.Len() <= aroundSize {
+		first--
+		size += t.Blocks[first].Span.Len() + 1
+	}
+	span := ibid.Span{Start: t.Blocks[first].Span.Start, End: t.Blocks[last].Span.End}
+	if span.Len() > 2*aroundSize { // within a long block
+		span.Start, span.End = max(span.Start, place.Start-aroundSize), min(span.End, place.End+aroundSize)
+		for span.Start > 0 && !utf8.RuneStart(t.Content[span.Start]) {
+			span.Start--
+		}
+		for span.End < len(t.Content) && !utf8.RuneStart(t.Content[span.End]) {
+			span.End++
+		}
+	}
+	return t.Content[span.Start:span.End]
 }
 
 // blockBreak separates two blocks of a passage in [Passage.Apart].

@@ -21,8 +21,12 @@ func readPlain(t *Text, b []byte, params map[string]string) error {
 	t.Charset = name
 	text := string(b)
 	s := stream{}
+	if t.Profile != TextProfile1 && readData(&s, t, text) {
+		s.finish(t)
+		return nil
+	}
 	for _, block := range blocks(text, dialectOf(t.MediaType)) {
-		s.beginBlock(block.Kind, block.Level, 0)
+		s.beginBlock(block.Kind, block.Level, 0, false)
 		s.raw = append(s.raw, text[block.Span.Start:block.Span.End]...)
 	}
 	s.finish(t)

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -222,6 +223,42 @@ func decode(
 		return nil, name, fmt.Errorf("decoding %s: %w: %w", name, ErrDamaged, err)
 	}
 	return out, name, nil
+}
+
+// decodeLikely is decode, except that the bytes are believed more than what is said of them: text outside ASCII is
+// hardly ever valid UTF-8 by accident, and text that is said to be UTF-8 and has no valid character outside ASCII, only
+// invalid bytes, is not.
+func decodeLikely(
+	b []byte, params map[string]string, declares func(head []byte) string, likely bool,
+) ([]byte, string, error) {
+	out, name, err := decode(b, params, declares, likely)
+	if mark, _ := byMark(b); mark != "" || err != nil || !hasHighByte(b) {
+		return out, name, err
+	}
+	switch valid := utf8.Valid(b); {
+	case valid && (strings.HasPrefix(name, "windows-125") || strings.HasPrefix(name, "iso-8859-")):
+		return b, utf8Name, nil
+	case !valid && name == utf8Name && !hasCharacter(b):
+		return decode(b, map[string]string{"charset": "windows-1252"}, nil, false)
+	}
+	return out, name, err
+}
+
+// hasHighByte reports whether b has bytes outside ASCII.
+func hasHighByte(b []byte) bool {
+	return slices.ContainsFunc(b, func(c byte) bool { return c >= utf8.RuneSelf })
+}
+
+// hasCharacter reports whether b has a valid character of UTF-8 outside ASCII.
+func hasCharacter(b []byte) bool {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if n > 1 && r != utf8.RuneError {
+			return true
+		}
+		i += n
+	}
+	return false
 }
 
 // byMark returns the encoding of a byte order mark, and the bytes after it.

@@ -20,15 +20,16 @@ import (
 
 // The profiles by which a text is made; see the package documentation.
 const (
-	TextProfile = "ibid-text/1"
-	PDFProfile  = "ibid-pdf/1" // advisory: programs join glyphs differently
+	TextProfile  = "ibid-text/2"
+	TextProfile1 = "ibid-text/1" // of earlier versions: read on request, so that what they recorded can be compared
+	PDFProfile   = "ibid-pdf/1"  // advisory: programs join glyphs differently
 )
 
 // Text is the visible text of one document, with its metadata. It is plain data.
 type Text struct {
 	// normalised: NFC, no characters of category Cf, one space for each run of white space, none at the ends
 	Content string
-	Profile string // TextProfile or PDFProfile
+	Profile string // TextProfile, TextProfile1 or PDFProfile
 	// the type it was read as: text/html, application/pdf, text/markdown, text/plain, …; without parameters
 	MediaType string
 	Charset   string // the encoding of its bytes: utf-8, windows-1252, …; empty for a PDF
@@ -41,9 +42,11 @@ type Text struct {
 	License     string
 	URL         string // canonical URL according to the document
 
-	Blocks []Block      // the blocks of Content, in order: they cover it except for single spaces between them
-	Pages  int          // of a PDF; 0 if it has none
-	Issues []ibid.Issue // problems that are not errors: see the codes below
+	Blocks []Block // the blocks of Content, in order: they cover it except for single spaces between them
+	Pages  int     // of a PDF; 0 if it has none
+	// what stands in the place of the document, as far as the document itself tells; empty if nothing
+	Obstacle Obstacle
+	Issues   []ibid.Issue // problems that are not errors: see the codes below
 }
 
 // The codes of a text's issues.
@@ -61,6 +64,9 @@ type Block struct {
 	Kind  BlockKind
 	Level int // of a heading, from 1
 	Page  int // of a PDF, from 1; 0 if there are no pages
+	// Apart means that it stands beside what is around it, which goes on after it: an advertisement, a caption, the
+	// number of a page.
+	Apart bool
 }
 
 // BlockKind is the role of a block.
@@ -80,6 +86,7 @@ type TextOptions struct {
 	MediaType string // as declared, with parameters; empty means that it is recognised
 	URL       string // its address; helps to recognise its type
 	Name      string // its file name; helps to recognise its type
+	Profile   string // TextProfile1 to read it as earlier versions did; anything else means TextProfile
 	Limits
 }
 
@@ -153,6 +160,9 @@ func ExtractContext(ctx context.Context, b []byte, o *TextOptions) (t *Text, err
 	said, params := splitType(o.MediaType)
 	mediaType := recognise(b, said, o)
 	t = &Text{Profile: TextProfile, MediaType: mediaType}
+	if o.Profile == TextProfile1 {
+		t.Profile = TextProfile1
+	}
 	if mediaType == typePDF {
 		t.Profile = PDFProfile
 		if err := readPDF(ctx, t, b, o); err != nil {
@@ -178,6 +188,9 @@ func ExtractContext(ctx context.Context, b []byte, o *TextOptions) (t *Text, err
 	}
 	if err := readPlain(t, b, params); err != nil {
 		return nil, err
+	}
+	if t.Profile != TextProfile1 {
+		t.Obstacle = (&pageSigns{}).obstacle(t)
 	}
 	return t, nil
 }
@@ -222,12 +235,13 @@ type mark struct {
 	kind  BlockKind
 	level int
 	page  int
+	apart bool
 }
 
 // beginBlock ends the previous block and begins another.
-func (s *stream) beginBlock(kind BlockKind, level, page int) {
+func (s *stream) beginBlock(kind BlockKind, level, page int, apart bool) {
 	s.raw = append(s.raw, '\n')
-	m := mark{len(s.raw), kind, level, page}
+	m := mark{len(s.raw), kind, level, page, apart}
 	if n := len(s.marks); n > 0 && s.marks[n-1].at+1 == m.at {
 		s.marks[n-1] = m // the last one is empty
 		return
@@ -247,7 +261,9 @@ func (s *stream) finish(t *Text) {
 			end = s.marks[i+1].at
 		}
 		if span := n.add(s.raw[m.at:end]); span.Start < span.End {
-			t.Blocks = append(t.Blocks, Block{Span: span, Kind: m.kind, Level: m.level, Page: m.page})
+			t.Blocks = append(t.Blocks, Block{
+				Span: span, Kind: m.kind, Level: m.level, Page: m.page, Apart: m.apart,
+			})
 		}
 	}
 	t.Content = string(n.out)
@@ -353,10 +369,11 @@ func readPDF(ctx context.Context, t *Text, b []byte, o *TextOptions) error {
 	s := stream{}
 	kinds := map[pdf.Kind]BlockKind{pdf.Plain: Paragraph, pdf.Heading: Heading, pdf.Item: Item}
 	for _, p := range d.Paragraphs {
-		s.beginBlock(kinds[p.Kind], p.Level, p.Page)
+		s.beginBlock(kinds[p.Kind], p.Level, p.Page, false)
 		s.raw = append(s.raw, p.Text...)
 	}
 	s.finish(t)
+	t.setFurniture()
 	if t.Content == "" {
 		issue(IssueNoTextLayer, "its pages are pictures, or empty; recognise its text (OCR) first")
 	}

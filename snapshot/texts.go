@@ -31,7 +31,7 @@ func (s *Snapshot) Whole() bool {
 }
 
 // textKey is everything that a text depends on.
-type textKey struct{ hash, mediaType, extension string }
+type textKey struct{ hash, mediaType, extension, profile string }
 
 // textEntry is a text, or the reason why there is none. It is complete once done is closed.
 type textEntry struct {
@@ -50,7 +50,10 @@ type beside struct {
 // Of returns the text of a document and the hash of its Content. It waits for a text that is being read. The text is
 // shared and must not be changed. A Hash that is set is trusted, so callers that make snapshots from untrusted data
 // must check it; a snapshot without its octets (see [Copies]) is an error.
-func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
+func (t *Texts) Of(s *Snapshot) (*Text, string, error) { return t.As(s, TextProfile) }
+
+// As is Of for the text according to a profile, [TextProfile] or [TextProfile1].
+func (t *Texts) As(s *Snapshot, profile string) (*Text, string, error) {
 	if !s.Whole() {
 		return nil, "", fmt.Errorf("reading the text of %s: %w", s.URL, errNoOctets)
 	}
@@ -59,7 +62,8 @@ func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
 		hash = Hash(s.Octets)
 	}
 	read := func() (text *Text, hash string, err error) {
-		if text, err = s.Text(); err == nil {
+		o := &TextOptions{MediaType: s.MediaType, URL: s.FinalURL, Profile: profile}
+		if text, err = Extract(s.Octets, o); err == nil {
 			hash = Hash([]byte(text.Content))
 		}
 		return text, hash, err
@@ -67,7 +71,7 @@ func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
 	if t == nil {
 		return read()
 	}
-	key := textKey{hash, s.MediaType, extension(&TextOptions{URL: s.FinalURL})}
+	key := textKey{hash, s.MediaType, extension(&TextOptions{URL: s.FinalURL}), profile}
 	mine := &textEntry{done: make(chan struct{})}
 	e := t.texts.getOr(key, mine)
 	if e != mine {

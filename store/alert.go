@@ -31,7 +31,7 @@ type AlertKind string
 // The kinds of alerts.
 const (
 	AlertSourceChanged AlertKind = "source-changed" // a source does not, or no longer, say what an answer cites
-	AlertDoubtful      AlertKind = "doubtful"       // a claim differs from its source
+	AlertDiffers       AlertKind = "differs"        // a claim differs from its source, or a judge denies it
 	AlertUncited       AlertKind = "uncited"        // an answer that was expected to have citations has none
 	AlertKeyRevoked    AlertKind = "key-revoked"    // a signing key was revoked, ours or a manifest's
 	AlertStoreAway     AlertKind = "store-away"     // the database accepts no answers
@@ -42,7 +42,7 @@ const (
 // AlertKinds returns all kinds.
 func AlertKinds() []AlertKind {
 	return []AlertKind{
-		AlertSourceChanged, AlertDoubtful, AlertUncited, AlertKeyRevoked, AlertStoreAway, AlertQuota,
+		AlertSourceChanged, AlertDiffers, AlertUncited, AlertKeyRevoked, AlertStoreAway, AlertQuota,
 		AlertSetAside,
 	}
 }
@@ -146,10 +146,10 @@ func incidentAlert(tenant, answer string, i *verify.Incident) *Alert {
 	if answer == "" {
 		a.Subject.Source = cmp.Or(i.ManifestURL, i.ResponseURL)
 	}
-	switch i.Status {
-	case verify.ClaimDoubtful:
-		a.Kind, a.Summary = AlertDoubtful, "A claim is doubtful: "+i.Detail
-	case verify.KeyRevoked:
+	switch {
+	case i.Status.DeniesClaim():
+		a.Kind, a.Summary = AlertDiffers, "A claim differs from its source: "+i.Detail
+	case i.Status == verify.KeyRevoked:
 		a.Kind, a.Summary = AlertKeyRevoked, "The key of a manifest was revoked: "+i.Detail
 	default:
 		return nil

@@ -45,8 +45,8 @@ func (suite) Alerts(t *testing.T, dsn string) {
 		status(verify.ExcerptAltered, verify.CountFailure)
 		status(verify.ExcerptMissing, verify.CountFailure)
 	}
-	doubtful, revoked := incident(1, verify.ClaimDoubtful), incident(2, verify.KeyRevoked)
-	for _, in := range [][]verify.Incident{{doubtful}, {doubtful, revoked}, {incident(3, verify.ExcerptMissing)}} {
+	differs, revoked := incident(1, verify.ClaimDiffers), incident(2, verify.KeyRevoked)
+	for _, in := range [][]verify.Incident{{differs}, {differs, revoked}, {incident(3, verify.ExcerptMissing)}} {
 		testenv.Must(s.AddIncidents(ctx, store.DefaultTenant, in))(t)
 	}
 	own := []store.Alert{{Kind: store.AlertKeyRevoked, Tenant: store.DefaultTenant, Subject: store.AlertSubject{Key: "k1"}}}
@@ -55,7 +55,7 @@ func (suite) Alerts(t *testing.T, dsn string) {
 			t.Errorf("AddAlerts: %d, %v; want %d", n, err, want)
 		}
 	}
-	all := []string{"key-revoked k1", "key-revoked ", "doubtful ", "source-changed ans_0001"}
+	all := []string{"key-revoked k1", "key-revoked ", "differs ", "source-changed ans_0001"}
 	diff(t, "alerts", alertsOf(t, s, store.DefaultTenant, store.AlertQuery{}), all)
 	diff(t, "of one kind", alertsOf(t, s, store.DefaultTenant, store.AlertQuery{Kind: store.AlertKeyRevoked}), all[:2])
 	diff(t, "of another tenant", alertsOf(t, s, "other", store.AlertQuery{}), []string{})

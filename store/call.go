@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // Call is one captured call: who made it, what was asked, what was answered.
@@ -27,10 +28,13 @@ type Call struct {
 	// empty if it kept none. This call replaces the ones after that. Nil means that the call follows the one before it.
 	Follows *string `json:"follows,omitempty"`
 	// name@version of what attributes the run's answers to sources; empty if nothing does
-	Strategy  string        `json:"strategy,omitempty"`
-	Step      Step          `json:"step"`
-	Prompt    []Message     `json:"prompt,omitempty"` // the messages that may be kept
-	Status    int           `json:"status"`           // of the HTTP response
+	Strategy string    `json:"strategy,omitempty"`
+	Step     Step      `json:"step"`
+	Prompt   []Message `json:"prompt,omitempty"` // the messages that may be kept
+	// Results are the steps of the run that the request shows: what tools returned to the model since its last answer.
+	// A result that a call of the run before had, too, is the same step.
+	Results   []trail.Step  `json:"results,omitempty"`
+	Status    int           `json:"status"` // of the HTTP response
 	Started   time.Time     `json:"started"`
 	FirstByte time.Duration `json:"first_byte_ns"` // from Started to the response's first byte
 	Duration  time.Duration `json:"duration_ns"`   // from Started to the response's end

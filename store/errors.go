@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/ibidhq/ibid/internal/sqlite"
 	"github.com/ibidhq/ibid/manifest"
 )
 
@@ -22,6 +22,8 @@ var (
 	ErrLimit    = errors.New("over a limit")
 	// ErrUnreachable means that no PostgreSQL server accepts connections at the address in the DSN.
 	ErrUnreachable = errors.New("the database cannot be reached")
+	// ErrServed means that another process serves the SQLite file: see [Options].Serve.
+	ErrServed = errors.New("another ibid serve uses the database")
 )
 
 var (
@@ -77,11 +79,8 @@ func IsTemporary(err error) bool {
 			return false
 		}
 	}
-	if lite, ok := errors.AsType[*sqlite.Error](err); ok {
-		switch lite.Code() & 0xff { // the rest is the extended code
-		case sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE:
-			return false
-		}
+	if sqlite.HasCode(err, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE) {
+		return false
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && len(pg.Code) == 5 {
 		switch pg.Code[:2] {
@@ -102,16 +101,4 @@ func isConflict(err error) bool {
 func hasState(err error, codes ...string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && slices.Contains(codes, pg.Code)
-}
-
-// isBusy reports whether another connection holds the lock of a SQLite file.
-func isBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY) }
-
-// isDamage reports whether SQLite considers a file damaged.
-func isDamage(err error) bool { return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
-
-// hasCode reports whether an error has one of SQLite's primary result codes.
-func hasCode(err error, codes ...int) bool {
-	lite, ok := errors.AsType[*sqlite.Error](err)
-	return ok && slices.Contains(codes, lite.Code()&0xff)
 }

@@ -232,7 +232,7 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 		for i, r := range t.rows {
 			if r.counted = r.step <= 0; r.counted {
 				t.counted++
-				r.step = int(t.steps) + 1
+				r.step = int(t.steps) + 1 + len(r.Results) // the numbers before it are those of its results
 			} else {
 				if err := tx.renumberCounted(ctx, t, []int64{int64(r.step)}); err != nil {
 					return err

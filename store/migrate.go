@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -9,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
-	"github.com/ibidhq/ibid/internal/file"
+	"github.com/ibidhq/ibid/internal/sqlite"
 )
 
 // maxMigration is how long opening waits for another process that is migrating a SQLite file.
@@ -99,29 +99,11 @@ func migratePostgres(ctx context.Context, config *pgx.ConnConfig) error {
 	return unreachable(errors.Join(err, db.Close()))
 }
 
-// sqliteLock returns a lock between processes: SQLite's own lock on an empty file beside the database. A lock on the
-// database itself would block the migration.
+// sqliteLock returns a lock between processes: on an empty file beside the database. A lock on the database itself would
+// block the migration.
 func sqliteLock(name string) func(context.Context) (func() error, error) {
 	return func(ctx context.Context) (func() error, error) {
-		if err := file.CreatePrivate(name + "-lock"); err != nil {
-			return nil, err
-		}
-		// SQLite waits a moment at a time; ctx is checked in between.
-		db, err := sql.Open("sqlite", fileURL(name+"-lock", "_pragma="+busyTimeout(lockWait)+"&_txlock=exclusive"))
-		if err != nil {
-			return nil, err
-		}
-		ctx, cancel := context.WithTimeout(ctx, maxMigration)
-		defer cancel()
-		for {
-			tx, err := db.BeginTx(context.WithoutCancel(ctx), nil) // held for longer than ctx
-			if err == nil {
-				return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
-			}
-			if !isBusy(err) || ctx.Err() != nil {
-				return nil, errors.Join(cmp.Or(ctx.Err(), err), db.Close())
-			}
-		}
+		return sqlite.Lock(ctx, name+"-lock", maxMigration, nil)
 	}
 }
 
@@ -209,7 +191,7 @@ func Inspect(ctx context.Context, dsn string) (*Schema, error) {
 			db = stdlib.OpenDB(*config)
 		}
 	} else {
-		db, err = sql.Open("sqlite", fileURL(dsn, "mode=ro&_pragma=busy_timeout(5000)"))
+		db, err = sqlite.Open(dsn, url.Values{"mode": {"ro"}, "_pragma": {sqlite.BusyTimeout(5 * time.Second)}})
 	}
 	var s *Schema
 	if err == nil {

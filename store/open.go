@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,9 +19,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/klauspost/compress/zstd"
-	_ "modernc.org/sqlite" // the driver
 
 	"github.com/ibidhq/ibid/internal/file"
+	"github.com/ibidhq/ibid/internal/sqlite"
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
@@ -36,6 +35,10 @@ type Options struct {
 	// Track records the web addresses of cited sources as answers are put, so that the sources can be read again: see
 	// [Store.DueRechecks].
 	Track bool
+	// Serve makes this process the one that serves the SQLite file, until Close: if another does and still does after
+	// this time, Open fails with [ErrServed]. 0 is for processes that only read or write. Any number of processes may
+	// serve a PostgreSQL database.
+	Serve time.Duration
 	// Later lets the store open while its PostgreSQL server cannot be reached. Until it can, every operation fails with
 	// [ErrUnreachable], which is temporary. The first one that reaches the server brings its tables up to date.
 	Later bool
@@ -56,6 +59,7 @@ type Store struct {
 	writer  *preparer     // the connection of write
 	writing chan struct{} // held while writer is in use
 	file    *sqliteFile   // nil for PostgreSQL
+	served  func() error  // ends Options.Serve; nil without
 	logger  *slog.Logger
 	wait    time.Duration // Options.Wait, for SQLite
 	track   bool
@@ -90,7 +94,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	var err error
 	if IsPostgres(dsn) {
 		err = s.openPostgres(ctx, dsn, o.Later)
-	} else if err = s.openSQLite(ctx, dsn); isDamage(err) {
+	} else if err = s.openSQLite(ctx, dsn, o.Serve); sqlite.IsDamage(err) {
 		err = fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	if err != nil {
@@ -119,6 +123,10 @@ func (s *Store) Close() error {
 	}
 	if s.write != nil {
 		errs = append(errs, s.write.Close())
+	}
+	if s.served != nil {
+		errs = append(errs, s.served())
+		s.served = nil
 	}
 	return errors.Join(errs...)
 }
@@ -197,7 +205,7 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 }
 
 // openSQLite opens a SQLite file. One connection writes, as SQLite allows only one writer anyway; the others read.
-func (s *Store) openSQLite(ctx context.Context, name string) error {
+func (s *Store) openSQLite(ctx context.Context, name string, serve time.Duration) error {
 	if name == "" || strings.HasPrefix(name, ":memory:") {
 		return errors.New("SQLite needs a file name")
 	}
@@ -206,6 +214,11 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 	}
 	if err := file.CreatePrivate(name); err != nil {
 		return err
+	}
+	if serve > 0 {
+		if err := s.serve(ctx, name, serve); err != nil {
+			return err
+		}
 	}
 	// FULL: a commit is on disk when it returns, because captures may wait for it. Deleted data is overwritten.
 	writer, err := sqliteDB(
@@ -225,7 +238,7 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 		return err
 	}
 	s.writer = &preparer{conn: conn, statements: map[string]*sql.Stmt{}}
-	if _, err := conn.ExecContext(ctx, "PRAGMA "+busyTimeout(lockWait)); err != nil { // from now on begin waits
+	if _, err := conn.ExecContext(ctx, "PRAGMA "+sqlite.BusyTimeout(lockWait)); err != nil { // from now on begin waits
 		return err
 	}
 	reader, err := sqliteDB(name, "query_only(1)")
@@ -241,22 +254,29 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 	return err
 }
 
+// serve excludes other servers from the file. One that was killed may take a moment to end.
+func (s *Store) serve(ctx context.Context, name string, wait time.Duration) error {
+	real, err := filepath.EvalSymlinks(name) // whatever it is called
+	if err != nil {
+		return err
+	}
+	s.served, err = sqlite.Lock(ctx, real+"-serve", wait, func() {
+		s.logger.LogAttrs(
+			ctx, slog.LevelWarn, "another process serves the database, which may be ending: waiting for it",
+			slog.String("file", name), slog.Duration("at_most", wait),
+		)
+	})
+	if errors.Is(err, sqlite.ErrLocked) {
+		err = ErrServed
+	}
+	return err
+}
+
 // sqliteDB opens an existing file: a later connection must not recreate one that was deleted.
 func sqliteDB(name string, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {"rw"}}
-	for _, p := range append([]string{busyTimeout(20 * lockWait), "journal_mode(WAL)"}, pragmas...) {
+	for _, p := range append([]string{sqlite.BusyTimeout(20 * lockWait), "journal_mode(WAL)"}, pragmas...) {
 		query.Add("_pragma", p)
 	}
-	return sql.Open("sqlite", fileURL(name, query.Encode()))
-}
-
-// busyTimeout returns the pragma that sets how long SQLite waits for a lock.
-func busyTimeout(wait time.Duration) string {
-	return "busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")"
-}
-
-// fileURL returns the URL by which SQLite opens a file, whose name may contain any character.
-func fileURL(name, query string) string {
-	path := (&url.URL{Path: filepath.ToSlash(name)}).EscapedPath()
-	return (&url.URL{Scheme: "file", Opaque: path, RawQuery: query}).String()
+	return sqlite.Open(name, query)
 }

@@ -226,7 +226,7 @@ func full(t *testing.T, s *store.Store, answers int) []*store.Call {
 		f := &store.Feedback{AnswerID: c.AnswerID, Verdict: store.VerdictRight, By: "ann"}
 		testenv.OK(t, s.AddFeedback(ctx, store.DefaultTenant, f))
 		testenv.Must(s.AddAlerts(ctx, []store.Alert{{
-			Kind: store.AlertDoubtful, Tenant: store.DefaultTenant, Subject: store.AlertSubject{AnswerID: c.AnswerID},
+			Kind: store.AlertDiffers, Tenant: store.DefaultTenant, Subject: store.AlertSubject{AnswerID: c.AnswerID},
 			CreatedAt: border().Add(2 * seven), // alerts have a retention of their own
 		}}))(t)
 	}

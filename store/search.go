@@ -17,6 +17,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/sqlite"
 )
 
 // SQLite's index of terms is a contentless FTS5 table: for each answer, under its number, it has the terms but not
@@ -101,7 +102,7 @@ func (tx *transaction) changeIndex(ctx context.Context, t *tuples, rows [][]any)
 
 // isCorrupt reports whether SQLite found the index damaged: explicitly, or because it already contains a new row.
 func isCorrupt(err error) bool {
-	return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT)
+	return sqlite.HasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT)
 }
 
 // Reindex rebuilds SQLite's index from the stored answers, to repair it or to remove deleted entries at once. Nothing

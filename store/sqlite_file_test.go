@@ -88,7 +88,7 @@ func TestFileLost(t *testing.T) {
 				t.Errorf("Ping: %v", err)
 			}
 			if n := strings.Count(log.String(), "the database file cannot be used any more; answers stay in the journal"); n != 1 ||
-				!strings.Contains(log.String(), "stop ibid, put a backup in its place") {
+				!strings.Contains(log.String(), "first find out whether the file is whole") {
 				t.Errorf("it was logged %d times: %s", n, log.String())
 			}
 			_ = s.Close() // closing a damaged file may fail

@@ -58,7 +58,9 @@ func (s *Store) Trail(ctx context.Context, tenant, run string) (t *trail.Trail, 
 		return nil, err
 	}
 	otel.Arrange(b.out) // what came as spans of a trace
+	b.addResults()
 	b.number()
+	b.out.Complete()
 	b.conclude()
 	if err := b.addChecks(ctx, s, tenant); err != nil {
 		return nil, err
@@ -183,6 +185,102 @@ func asked(c *Call) string {
 		}
 	}
 	return ""
+}
+
+// addResults adds the steps that the requests of the calls show: what tools returned before them. A tool's step that was
+// recorded is the same; if nothing is known of its sources, it gets these. Each step has one of the numbers kept free
+// for it before its call.
+func (b *trailBuilder) addResults() {
+	byTool := map[string][]*trail.Step{}
+	byCall := map[string]*trail.Step{}
+	each := func(s *trail.Step) {
+		for i := range s.Answers {
+			byCall[s.Answers[i].ID] = s
+		}
+		if s.Tool != "" {
+			byTool[s.Tool] = append(byTool[s.Tool], s)
+		}
+	}
+	eachStep(b.out.Steps, each)
+	taken := map[int]bool{}
+	for i := range b.out.Steps {
+		taken[b.out.Steps[i].Number] = true
+	}
+	seen := map[string]bool{}
+	var more []trail.Step
+	before := 0 // the number of the call before
+	for _, c := range b.calls {
+		call := byCall[c.AnswerID]
+		var after []int
+		for i := range c.Results {
+			r := c.Results[i]
+			if r.ID != "" && seen[r.ID] {
+				continue
+			}
+			seen[r.ID] = true
+			used := slices.Clone(r.Sources)
+			for k := range used {
+				used[k].Retrieved, used[k].Rank, used[k].Relevance, used[k].Origin = false, 0, nil, ""
+			}
+			if list := byTool[r.Tool]; len(list) > 0 {
+				same := sameResult(list, &r)
+				byTool[r.Tool] = slices.DeleteFunc(list, func(s *trail.Step) bool { return s == same })
+				if len(same.Sources) == 0 && !same.NoSources {
+					same.AddSources(r.Sources...)
+				}
+				continue
+			}
+			if call != nil {
+				call.AddSources(used...)
+			}
+			r.Number = c.Step.Number - len(c.Results) + i
+			if r.Number < 1 || taken[r.Number] {
+				r.Number = 0
+			} else {
+				taken[r.Number] = true
+				after = append(after, r.Number)
+			}
+			r.Started = c.Started
+			if r.After = []int{}; before > 0 && before < r.Number {
+				r.After = []int{before}
+			}
+			more = append(more, r)
+		}
+		if call != nil && call.Number == c.Step.Number && call.After == nil && len(after) > 0 {
+			call.After = after
+		}
+		if call != nil {
+			before = call.Number
+		}
+	}
+	b.out.Steps = append(b.out.Steps, more...)
+}
+
+// eachStep calls do for all steps, those of nested runs too.
+func eachStep(steps []trail.Step, do func(*trail.Step)) {
+	for i := range steps {
+		do(&steps[i])
+		if n := steps[i].Nested; n != nil {
+			eachStep(n.Steps, do)
+		}
+	}
+}
+
+// sameResult returns the recorded step that is the result of a tool: the one with the same sources, else the first.
+func sameResult(list []*trail.Step, r *trail.Step) *trail.Step {
+	for _, s := range list {
+		if s.ID != "" && s.ID == r.ID {
+			return s
+		}
+		for i := range s.Sources {
+			for k := range r.Sources {
+				if a, b := &s.Sources[i], &r.Sources[k]; a.Content != "" && a.Content == b.Content {
+					return s
+				}
+			}
+		}
+	}
+	return list[0]
 }
 
 // addFinal takes the final answer from the call named as having it.

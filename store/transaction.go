@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/sqlite"
 )
 
 // errClosed is returned after Close.
@@ -119,11 +121,12 @@ func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) e
 	if s.writer == nil {
 		return errClosed
 	}
-	if err := s.file.check(ctx); err != nil {
+	if err := s.file.begin(ctx); err != nil {
 		s.saveDeleted(ctx)
 		return err
 	}
 	tx := &transaction{querier: s.writer, engine: s.engine, logger: s.logger}
+	defer s.file.end()
 	err := s.begin(ctx)
 	if err == nil {
 		err = do(tx)
@@ -152,7 +155,7 @@ func (s *Store) begin(ctx context.Context) error {
 	s.writer.pace.begun = begun
 	for {
 		_, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE")
-		if !isBusy(err) || ctx.Err() != nil || time.Since(begun) >= s.wait {
+		if !sqlite.IsBusy(err) || ctx.Err() != nil || time.Since(begun) >= s.wait {
 			return err
 		}
 	}

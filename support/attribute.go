@@ -12,10 +12,11 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// Thresholds for [AttributeOptions]: the least score with which a passage is cited.
+// Thresholds for [AttributeOptions]: the least closeness with which a passage is cited. Balanced finds the most with the
+// fewest errors (the best F1 of TestEvalAttribute), Strict makes hardly an error and finds less.
 const (
-	Balanced = 0.5
-	Strict   = 0.7
+	Balanced = 0.35
+	Strict   = 0.5
 )
 
 // Limits of an attribution, and the defaults of its options.
@@ -32,8 +33,8 @@ const (
 
 // AttributeOptions are the options of [Attribute]. Nil and the zero value mean the defaults.
 type AttributeOptions struct {
-	// Threshold is the least score with which a passage is cited, whatever its label other than Contradicted; 0 means
-	// Balanced. If the checker gives no score, passages with the label Supported are cited.
+	// Threshold is the least closeness with which a passage is cited, unless a judge says that it does not support the
+	// sentence; 0 means Balanced. If the checker gives no closeness, passages with the label Supported are cited.
 	Threshold float64
 	// PerSentence is the most passages that one sentence cites; 0 means DefaultPerSentence.
 	PerSentence int
@@ -122,7 +123,7 @@ type Candidate struct {
 	Passage   int       // index in the document's passages
 	Span      ibid.Span // the passage in the document's text
 	Relevance float64   // see [Hit]
-	Verdict   Verdict   // offsets of its Evidence and of side B of its Conflicts are in the document's text
+	Verdict   Verdict   // offsets of its Evidence and of side B of its Differences are in the document's text
 	Evidence  ibid.Span // the best evidence window in the document's text; empty if the checker named none
 	Source    string    // the id of its source in Attribution.Answer if it is cited; else empty
 }
@@ -311,9 +312,9 @@ func (a *attributor) setVerdict(c *Candidate, v *Verdict) {
 	if len(c.Verdict.Evidence) > 0 {
 		c.Evidence = c.Verdict.Evidence[0].Span
 	}
-	c.Verdict.Conflicts = slices.Clone(v.Conflicts)
-	for i := range c.Verdict.Conflicts {
-		b := &c.Verdict.Conflicts[i].B // its value is empty if it is in a title that was read with the passage
+	c.Verdict.Differences = slices.Clone(v.Differences)
+	for i := range c.Verdict.Differences {
+		b := &c.Verdict.Differences[i].B // its value is empty if it is in a title that was read with the passage
 		b.Span, b.Value = inDocument(d, p, b.Span), inDocument(d, p, b.Value)
 		b.Text = textAt(d.Text, b.Span)
 	}
@@ -329,8 +330,8 @@ func (a *attributor) offsets(document int) *ibid.Offsets {
 
 func (c *Candidate) rank() float64 {
 	score := 0.0
-	if c.Verdict.Score != nil {
-		score = *c.Verdict.Score
+	if c.Verdict.Closeness != nil {
+		score = *c.Verdict.Closeness
 	}
 	return score + relevanceShare*c.Relevance
 }
@@ -380,7 +381,7 @@ func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) erro
 	pairs = pairs[:0]
 	for i := range tries {
 		t := &tries[i]
-		if t.verdict = verdicts[i]; t.verdict.Label != Supported {
+		if t.verdict = verdicts[i]; !t.verdict.IsClose() {
 			t.parts = nil
 		}
 		for _, part := range t.parts {
@@ -411,7 +412,7 @@ func (a *attributor) pair(s *SentenceSupport, claim string, passages []Passage) 
 func (a *attributor) attempts(todo []*SentenceSupport) []attempt {
 	var tries []attempt
 	for _, s := range todo {
-		alone := func(c Candidate) bool { return c.Verdict.Label == Supported && a.isCitable(&c.Verdict) }
+		alone := func(c Candidate) bool { return c.Verdict.IsClose() && a.isCitable(&c.Verdict) }
 		if slices.ContainsFunc(s.Candidates, alone) {
 			continue
 		}
@@ -496,15 +497,15 @@ func (t *attempt) chooseSupporting(verdicts []Verdict) {
 				best = k
 			}
 		}
-		if v := &verdicts[best]; v.Changed || v.Label == Contradicted {
+		if v := &verdicts[best]; v.deniesClaim() {
 			return
 		}
-		alone = alone || verdicts[best].Label == Supported
+		alone = alone || verdicts[best].IsClose()
 		supports[best] = supports[best] || verdicts[best].strength() > 0
 		verdicts = verdicts[len(t.chosen):]
 	}
 	together := &Together{Verdict: t.verdict}
-	together.Verdict.Evidence, together.Verdict.Conflicts = nil, nil
+	together.Verdict.Evidence, together.Verdict.Differences = nil, nil
 	for k, supports := range supports {
 		if supports {
 			together.Candidates = append(together.Candidates, t.chosen[k])
@@ -515,16 +516,19 @@ func (t *attempt) chooseSupporting(verdicts []Verdict) {
 	}
 }
 
-// strength orders verdicts on one claim: by score, or by label if there is none.
+// strength orders verdicts on one claim: by closeness, or by label if there is none.
 func (v *Verdict) strength() float64 {
-	switch score := v.validScore(); {
-	case score != nil:
-		return *score
+	switch closeness := v.validCloseness(); {
+	case closeness != nil:
+		return *closeness
 	case v.Label == Supported:
 		return 1
-	case v.Label == Partial:
-		return 0.5
 	default:
 		return 0
 	}
+}
+
+// deniesClaim reports whether the passages say something else than a claim.
+func (v *Verdict) deniesClaim() bool {
+	return v.Label == Differs || v.Label == Contradicted || len(v.Differences) > 0 && v.Label != Supported
 }

@@ -170,9 +170,9 @@ func (a *attributor) cite(s *SentenceSupport) error {
 	refs := make([]ibid.Ref, 0, len(picked))
 	for _, c := range picked {
 		c.Source = a.citer.source(c.Document, &a.docs[c.Document])
-		score := c.Verdict.Score
+		score := c.Verdict.Closeness
 		if together {
-			score = best.Score
+			score = best.Closeness
 		}
 		refs = append(refs, a.ref(c, score))
 	}
@@ -182,7 +182,7 @@ func (a *attributor) cite(s *SentenceSupport) error {
 	}
 	for i := len(answer.Citations) - 1; i >= 0; i-- {
 		if x := &answer.Citations[i]; x.Span == s.Claim && x.Origin == ibid.OriginInferred && x.Support == nil {
-			x.Support = &ibid.Support{Label: string(best.Label), Score: best.validScore(), By: best.By}
+			x.Support = &ibid.Support{Label: string(best.Label), Score: best.validCloseness(), By: best.By}
 			break
 		}
 	}
@@ -203,25 +203,25 @@ func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	return picked
 }
 
-// isCitable reports whether a verdict is good enough to cite its passage: by its score, or by its label if the checker
-// has none. A passage with a differing value is not, however much else matches.
+// isCitable reports whether a verdict is good enough to cite its passage: by its closeness, or by its label if the
+// checker has none. A passage with a differing value is not, however much else matches.
 func (a *attributor) isCitable(v *Verdict) bool {
-	switch score := v.validScore(); {
-	case v.Changed || v.Label == Contradicted:
+	switch closeness := v.validCloseness(); {
+	case v.deniesClaim() || v.Label == Unsupported:
 		return false
-	case score != nil:
-		return *score >= a.options.Threshold
+	case closeness != nil:
+		return *closeness >= a.options.Threshold
 	default:
 		return v.Label == Supported
 	}
 }
 
-// validScore returns the score, or nil if there is none or it is NaN.
-func (v *Verdict) validScore() *float64 {
-	if v.Score == nil || math.IsNaN(*v.Score) {
+// validCloseness returns the closeness, or nil if there is none or it is NaN.
+func (v *Verdict) validCloseness() *float64 {
+	if v.Closeness == nil || math.IsNaN(*v.Closeness) {
 		return nil
 	}
-	return v.Score
+	return v.Closeness
 }
 
 // samePlace reports whether two candidates have their evidence in one place: close together, under one heading, on one

@@ -69,7 +69,7 @@ func TestAttribute(t *testing.T) {
 	if c.Origin != ibid.OriginInferred || c.Covers != ibid.CoversClaim || got.Answer.Text[c.Span.Start:c.Span.End] != "Sea otters hold hands while they sleep" {
 		t.Errorf("citation: %+v", c)
 	}
-	if c.Support == nil || c.Support.Label != "supported" || c.Support.By != "lexical@1" || c.Support.Score == nil {
+	if c.Support == nil || c.Support.Label != "supported" || c.Support.By != "lexical@2" || c.Support.Score == nil {
 		t.Fatalf("support: %+v", c.Support)
 	}
 	ref := c.Refs[0]
@@ -144,10 +144,10 @@ func TestAttributeConflicts(t *testing.T) {
 	got := attribute(t, answer, nil)
 	doc := library(t)[0]
 	best := got.Sentences[0].Candidates[0]
-	if !best.Verdict.Changed || len(best.Verdict.Conflicts) != 1 || len(got.Answer.Citations) != 0 {
+	if best.Verdict.Label != Differs || len(best.Verdict.Differences) != 1 || len(got.Answer.Citations) != 0 {
 		t.Fatalf("verdict: %+v, citations: %+v", best.Verdict, got.Answer.Citations)
 	}
-	c := best.Verdict.Conflicts[0]
+	c := best.Verdict.Differences[0]
 	if a, b := answer[c.A.Value.Start:c.A.Value.End], doc.Text[c.B.Value.Start:c.B.Value.End]; a != "1887" || b != "1889" {
 		t.Errorf("%q for %q", a, b)
 	}
@@ -246,20 +246,21 @@ func TestAttributeChecker(t *testing.T) {
 		verdict Verdict
 		quote   string
 	}{
-		{"no evidence", Verdict{Label: Supported, Score: &score}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
-		{"evidence out of the text", Verdict{Label: Supported, Score: &score, Evidence: []Span{
+		{"no evidence", Verdict{Label: Supported, Closeness: &score}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
+		{"evidence out of the text", Verdict{Label: Supported, Closeness: &score, Evidence: []Span{
 			{Span: ibid.Span{Start: -4, End: 3}}, {Span: ibid.Span{Start: 4, End: 2}}, {Passage: 3, Span: ibid.Span{End: 4}}, {Span: ibid.Span{Start: 0, End: 10}},
 		}}, "Sea otters"},
 		{
 			"evidence that cuts a character",
-			Verdict{Label: Supported, Score: &score, Evidence: []Span{{Span: ibid.Span{Start: 0, End: 41}}}},
+			Verdict{Label: Supported, Closeness: &score, Evidence: []Span{{Span: ibid.Span{Start: 0, End: 41}}}},
 			"Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams.",
 		},
 		{"no score", Verdict{Label: Supported}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
-		{"a NaN score", Verdict{Label: Unverified, Score: new(math.NaN())}, ""},
-		{"contradicted", Verdict{Label: Contradicted, Score: &score}, ""},
-		{"changed", Verdict{Label: Partial, Score: &score, Changed: true}, ""},
-		{"failed", Verdict{Label: Unverified, Err: errors.New("down")}, ""},
+		{"a NaN score", Verdict{Label: Unjudged, Closeness: new(math.NaN())}, ""},
+		{"contradicted", Verdict{Label: Contradicted, Closeness: &score}, ""},
+		{"differs", Verdict{Label: Differs, Closeness: &score}, ""},
+		{"unsupported", Verdict{Label: Unsupported, Closeness: &score}, ""},
+		{"failed", Verdict{Label: Unjudged, Err: errors.New("down")}, ""},
 	} {
 		check := &scripted{verdict: func(p *Pair) Verdict {
 			if !strings.Contains(p.Passages[0].Text, "otters") {
@@ -274,7 +275,7 @@ func TestAttributeChecker(t *testing.T) {
 		if len(got.Answer.Citations) > 0 {
 			quote = got.Answer.Citations[0].Refs[0].Quote
 		}
-		if quote != "" && test.verdict.Score == nil && (got.Answer.Citations[0].Refs[0].Confidence != nil || got.Answer.Citations[0].Support.Score != nil) {
+		if quote != "" && test.verdict.Closeness == nil && (got.Answer.Citations[0].Refs[0].Confidence != nil || got.Answer.Citations[0].Support.Score != nil) {
 			t.Errorf("%s: a score was made up: %+v", test.name, got.Answer.Citations[0])
 		}
 		if quote != test.quote || got.By != "scripted@7" {
@@ -446,7 +447,7 @@ func TestAttributeLabel(t *testing.T) {
 	if own[0].Label == Supported {
 		t.Fatalf("the passage supports the claim: %+v", own[0])
 	}
-	found := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: claim}, []Document{{Text: text}}, &AttributeOptions{Threshold: *own[0].Score}))(t)
+	found := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: claim}, []Document{{Text: text}}, &AttributeOptions{Threshold: *own[0].Closeness}))(t)
 	if c := found.Answer.Citations; len(c) != 1 || c[0].Support.Label != string(own[0].Label) {
 		t.Errorf("citations %+v, want one with the label %s", c, own[0].Label)
 	}
@@ -466,7 +467,7 @@ func TestAttributeTogether(t *testing.T) {
 		Want string
 	}](t, "testdata/attribute-together.txt") {
 		for most := range 2 {
-			got := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: test.Text}, docs, &AttributeOptions{PerSentence: 2 - most}))(t)
+			got := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: test.Text}, docs, &AttributeOptions{PerSentence: 2 - most, Threshold: CloseEnough}))(t)
 			if err := got.Answer.Check(); err != nil {
 				t.Error(err)
 			}
@@ -478,7 +479,7 @@ func TestAttributeTogether(t *testing.T) {
 			for _, c := range got.Answer.Citations {
 				for _, ref := range c.Refs {
 					cited = append(cited, ref.Source)
-					if together := got.Sentences[0].Together; together != nil && (*ref.Confidence != *together.Verdict.Score || c.Support.Label != "supported") {
+					if together := got.Sentences[0].Together; together != nil && (*ref.Confidence != *together.Verdict.Closeness) {
 						t.Errorf("%q: confidence %v, support %+v", test.Text, *ref.Confidence, c.Support)
 					}
 				}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -37,26 +36,22 @@ const (
 	issueSlowFailed = "slow-failed"
 )
 
-// Cascade returns a checker that asks fast about every pair, and slow about those that fast is unsure of: pairs whose
-// score is at least low and less than high, or missing, and those with a high score but a differing number, date, name
-// or negation ([Verdict.Changed]) or word ([IssueReworded]). If low is not below high, it asks slow only about pairs
-// without a score and those with such a difference.
+// Cascade returns a checker that asks fast about every pair, and slow about those whose passages do not contain the
+// claim verbatim, the closest first.
 //
-// Pairs nearest to the middle between low and high go first. Pairs over the [Budget] keep fast's verdict, with the
-// issue over-budget. If slow decides, its verdict is returned, with fast's missing terms if it has none of its own, and
-// with fast's score among the signals. If slow abstains, fast's verdict is returned with the issue not-decided and
-// slow's issues; if slow fails, with slow-failed. All pairs that slow was asked about are [Verdict.Escalated].
+// Pairs over the [Budget] keep fast's verdict, with the issue over-budget. If slow decides, its verdict is returned, with
+// fast's missing terms if it has none of its own, with the differences that fast found, and with fast's closeness among
+// the signals. If slow abstains, fast's verdict is returned with the issue not-decided and slow's issues; if slow fails,
+// with slow-failed. All pairs that slow was asked about are [Verdict.Escalated].
 //
 // The error of Check is fast's. The cascade is safe for concurrent use if both checkers are.
-func Cascade(fast Checker, low, high float64, slow Checker, b Budget) Checker {
+func Cascade(fast, slow Checker, b Budget) Checker {
 	b.Pairs = cmp.Or(b.Pairs, CascadePairs)
 	b.Batch = max(1, cmp.Or(b.Batch, cascadeBatch))
 	b.Concurrency = max(1, b.Concurrency)
 	return &cascadeChecker{
 		fast:   fast,
 		slow:   slow,
-		low:    low,
-		high:   high,
 		budget: b,
 		turns:  make(chan struct{}, b.Concurrency),
 	}
@@ -64,7 +59,6 @@ func Cascade(fast Checker, low, high float64, slow Checker, b Budget) Checker {
 
 type cascadeChecker struct {
 	fast, slow Checker
-	low, high  float64
 	budget     Budget
 	turns      chan struct{} // holds one element per running call of slow
 }
@@ -72,8 +66,8 @@ type cascadeChecker struct {
 // Info implements [Checker].
 func (c *cascadeChecker) Info() Info {
 	fast, slow := c.fast.Info(), c.slow.Info()
-	i := Info{ID: "cascade", Version: "1", Calibrated: fast.Calibrated && slow.Calibrated}
-	i.Params = paramsHash(fast.By(), fast.Params, slow.By(), slow.Params, fmt.Sprint(c.low), fmt.Sprint(c.high))
+	i := Info{ID: "cascade", Version: "2"}
+	i.Params = paramsHash(fast.By(), fast.Params, slow.By(), slow.Params)
 	for _, language := range fast.Languages {
 		if slices.Contains(slow.Languages, language) {
 			i.Languages = append(i.Languages, language)
@@ -88,39 +82,21 @@ func (c *cascadeChecker) Check(ctx context.Context, in []Pair) ([]Verdict, error
 	if err != nil {
 		return nil, err
 	}
-	var unsure []int
+	var open []int
 	for i := range verdicts {
-		if len(in[i].Passages) > 0 && c.unsure(&verdicts[i]) {
-			unsure = append(unsure, i)
+		if len(in[i].Passages) > 0 && !verdicts[i].Verbatim {
+			open = append(open, i)
 		}
 	}
-	middle := (c.low + c.high) / 2
-	slices.SortStableFunc(unsure, func(a, b int) int {
-		return cmp.Compare(distance(&verdicts[a], middle), distance(&verdicts[b], middle))
+	slices.SortStableFunc(open, func(a, b int) int {
+		return cmp.Compare(verdicts[b].strength(), verdicts[a].strength())
 	})
-	asked := unsure[:min(len(unsure), max(0, c.budget.Pairs))]
-	for _, i := range unsure[len(asked):] {
+	asked := open[:min(len(open), max(0, c.budget.Pairs))]
+	for _, i := range open[len(asked):] {
 		noteOverBudget(&verdicts[i], fmt.Sprintf("more than %d pairs", max(0, c.budget.Pairs)))
 	}
 	c.escalate(ctx, in, verdicts, asked)
 	return verdicts, nil
-}
-
-// unsure reports whether to ask slow.
-func (c *cascadeChecker) unsure(v *Verdict) bool {
-	if v.Score == nil {
-		return true
-	}
-	decided := *v.Score < c.low || *v.Score >= c.high
-	return !decided || (v.Changed || v.has(IssueReworded)) && *v.Score >= c.high
-}
-
-// distance returns how far a score is from the middle; verdicts without a score come first.
-func distance(v *Verdict, middle float64) float64 {
-	if v.Score == nil {
-		return -1
-	}
-	return math.Abs(*v.Score - middle)
 }
 
 // escalate asks slow about the pairs with those indexes, in batches, and merges its verdicts.
@@ -184,7 +160,7 @@ func merge(fast, slow *Verdict, by string) {
 		fast.note(issueSlowFailed, "asking %s: %v", by, slow.Err)
 		return
 	}
-	if slow.Label == Unverified || slow.Label == "" {
+	if slow.Label == Unjudged || slow.Label == Unchecked || slow.Label == "" {
 		fast.note(issueNotDecided, "%s", by)
 		fast.Issues = append(fast.Issues, slow.Issues...)
 		return
@@ -195,8 +171,11 @@ func merge(fast, slow *Verdict, by string) {
 		v.Missing = fast.Missing
 	}
 	v.Verbatim = v.Verbatim || fast.Verbatim && v.Label == Supported
-	if fast.Score != nil {
-		v.Signals = map[string]float64{"fast": *fast.Score}
+	if len(v.Differences) == 0 {
+		v.Differences = fast.Differences
+	}
+	if fast.Closeness != nil {
+		v.Signals = map[string]float64{"fast": *fast.Closeness}
 		maps.Copy(v.Signals, slow.Signals)
 	}
 	*fast = v
@@ -217,7 +196,7 @@ func paramsHash(parts ...string) string {
 // claim, in their original order. It is for checkers that cost more per passage than the ranking does. A passage that
 // supports the claim in other words may be left out, so n should be generous; n below 1 shows all.
 //
-// Evidence and conflicts give passages by their index in the pair, as from c itself. It is as safe for concurrent use
+// Evidence and differences give passages by their index in the pair, as from c itself. It is as safe for concurrent use
 // as c.
 func Nearest(c Checker, n int) Checker { return &nearest{c, n} }
 
@@ -276,9 +255,9 @@ func (v *Verdict) renumber(to []int) {
 			*at = to[*at]
 		}
 	}
-	v.Conflicts = slices.Clone(v.Conflicts)
-	for i := range v.Conflicts {
-		for _, side := range []*Excerpt{&v.Conflicts[i].A, &v.Conflicts[i].B} {
+	v.Differences = slices.Clone(v.Differences)
+	for i := range v.Differences {
+		for _, side := range []*Excerpt{&v.Differences[i].A, &v.Differences[i].B} {
 			if side.Passage >= 0 && side.Passage < len(to) {
 				side.Passage = to[side.Passage]
 			}

@@ -18,7 +18,7 @@ import (
 // cascadePairs returns pairs with a high, a low and a middle score, and one without passages.
 func cascadePairs() []Pair {
 	return slices.Concat(
-		one("The bridge was opened in 1932.", bridge),
+		one("In 1932 the bridge was opened.", bridge),
 		one("Penguins breed on the Antarctic continent in winter.", bridge),
 		one("The long bridge was celebrated by the crowds who had waited.", bridge),
 		one("Nothing."),
@@ -30,10 +30,10 @@ func cascadeScores(t *testing.T) []float64 {
 	verdicts := testenv.Must((&Lexical{}).Check(t.Context(), cascadePairs()))(t)
 	scores := make([]float64, 3)
 	for i := range scores {
-		if verdicts[i].Score == nil {
+		if verdicts[i].Closeness == nil {
 			t.Fatalf("no score: %+v", verdicts[i])
 		}
-		scores[i] = *verdicts[i].Score
+		scores[i] = *verdicts[i].Closeness
 	}
 	if !(scores[1] < scores[2] && scores[2] < scores[0]) {
 		t.Fatalf("the scores %v are not in the expected order", scores)
@@ -41,50 +41,47 @@ func cascadeScores(t *testing.T) []float64 {
 	return scores
 }
 
-// The slow checker is asked about the middle only.
+// The slow checker is asked about claims that are not verbatim.
 func TestCascade(t *testing.T) {
 	scores := cascadeScores(t)
-	low, high := (scores[1]+scores[2])/2, (scores[2]+scores[0])/2
 	m := newModel(t, func(j judged) string { return element(j.ID, "contradicted", "It is 503 metres long") })
-	c := Cascade(&Lexical{}, low, high, m.judge(), Budget{})
-	got := testenv.Must(c.Check(t.Context(), cascadePairs()))(t)
-	if len(m.requests) != 1 || len(m.requests[0].claims) != 1 {
-		t.Fatalf("asked about %+v", m.requests)
-	}
+	c := Cascade(&Lexical{}, m.judge(), Budget{})
+	in := append(cascadePairs(), one("It is 503 metres long.", bridge)...)
+	got := testenv.Must(c.Check(t.Context(), in))(t)
 	for i, want := range []struct {
 		label Label
 		by    string
 		asked bool
 	}{
-		{Supported, "lexical@1", false},
-		{Unsupported, "lexical@1", false},
-		{Contradicted, "judge@1/test-model", true},
-		{Unverified, "lexical@1", false}, // there is no passage to ask about
+		{Contradicted, "judge@2/test-model", true},
+		{Contradicted, "judge@2/test-model", true},
+		{Contradicted, "judge@2/test-model", true},
+		{Unchecked, "lexical@2", false}, // there is no passage to ask about
+		{Supported, "lexical@2", false},
 	} {
 		if got[i].Label != want.label || got[i].By != want.by || got[i].Escalated != want.asked {
 			t.Errorf("verdict %d: %s by %s, escalated %t", i, got[i].Label, got[i].By, got[i].Escalated)
 		}
 	}
 	v := got[2]
-	if v.Score != nil || v.Signals["fast"] != scores[2] || len(v.Missing) == 0 {
-		t.Errorf("score %v, signals %v, missing %v", v.Score, v.Signals, v.Missing)
+	if v.Closeness != nil || v.Signals["fast"] != scores[2] || len(v.Missing) == 0 {
+		t.Errorf("closeness %v, signals %v, missing %v", v.Closeness, v.Signals, v.Missing)
 	}
-	if info := c.Info(); info.By() != "cascade@1" || info.Calibrated || info.Params == "" ||
-		info.Params == Cascade(&Lexical{}, low, 1, m.judge(), Budget{}).Info().Params {
+	if info := c.Info(); info.By() != "cascade@2" || info.Params == "" {
 		t.Errorf("info %+v", info)
 	}
 }
 
-// A score above high does not count if a value differs.
-func TestCascadeChanged(t *testing.T) {
+// The judge decides; what differs only annotates its verdict.
+func TestCascadeDiffers(t *testing.T) {
 	in := one("The bridge was opened in 1933.", bridge)
 	fast, err := (&Lexical{}).Check(t.Context(), in)
-	if err != nil || !fast[0].Changed {
+	if err != nil || fast[0].Label != Differs {
 		t.Fatalf("%+v, %v", fast, err)
 	}
 	m := newModel(t, func(j judged) string { return element(j.ID, "contradicted", "opened in 1932.") })
-	got, err := Cascade(&Lexical{}, 0, 0, m.judge(), Budget{}).Check(t.Context(), in)
-	if err != nil || got[0].Label != Contradicted || !got[0].Escalated {
+	got, err := Cascade(&Lexical{}, m.judge(), Budget{}).Check(t.Context(), in)
+	if err != nil || got[0].Label != Contradicted || !got[0].Escalated || len(got[0].Differences) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -110,17 +107,17 @@ func TestCascadeKeepsFast(t *testing.T) {
 		asked  bool
 	}{
 		{"abstains", abstains.judge(), Budget{}, issueNotDecided, "", true},
-		{"refuses", refuses.judge(), Budget{}, issueSlowFailed, "asking judge@1/test-model: asking a judge: the server answered 400 Bad Request (invalid_request_error)", true},
-		{"is gone", gone, Budget{}, issueSlowFailed, "asking judge@1/m: asking a judge: the server answered 404 Not Found", true},
+		{"refuses", refuses.judge(), Budget{}, issueSlowFailed, "asking judge@2/test-model: asking a judge: the server answered 400 Bad Request (invalid_request_error)", true},
+		{"is gone", gone, Budget{}, issueSlowFailed, "asking judge@2/m: asking a judge: the server answered 404 Not Found", true},
 		{"takes too long", stuck.judge(), Budget{Timeout: 20 * time.Millisecond}, issueSlowFailed, "deadline exceeded", true},
 		{"may not be asked", abstains.judge(), Budget{Pairs: -1}, issueOverBudget, "", false},
 		{"has no time", abstains.judge(), Budget{Timeout: time.Nanosecond}, issueOverBudget, "", false},
 	} {
 		t.Run(test.about, func(t *testing.T) {
-			got := testenv.Must(Cascade(&Lexical{}, 0, 2, test.slow, test.budget).Check(t.Context(), cascadePairs()))(t)
+			got := testenv.Must(Cascade(&Lexical{}, test.slow, test.budget).Check(t.Context(), cascadePairs()))(t)
 			for i := range 3 {
 				v := got[i]
-				if v.Label != fast[i].Label || !cmp.Equal(v.Score, fast[i].Score) || v.By != fast[i].By || !cmp.Equal(v.Evidence, fast[i].Evidence) {
+				if v.Label != fast[i].Label || !cmp.Equal(v.Closeness, fast[i].Closeness) || v.By != fast[i].By || !cmp.Equal(v.Evidence, fast[i].Evidence) {
 					t.Errorf("verdict %d lost the fast checker's: %+v", i, v)
 				}
 				if v.Escalated != test.asked || v.Err != nil {
@@ -139,26 +136,24 @@ func TestCascadeKeepsFast(t *testing.T) {
 func TestCascadeUnscored(t *testing.T) {
 	scores := cascadeScores(t)
 	m := newModel(t, func(j judged) string { return element(j.ID, "supported", "It is 503 metres long") })
-	c := Cascade(&Lexical{}, 0, 2, m.judge(), Budget{})
+	c := Cascade(&Lexical{}, m.judge(), Budget{})
 	got := testenv.Must(c.Check(t.Context(), cascadePairs()[1:2]))(t)
 	v := got[0]
-	if v.Label != Supported || v.Score != nil || v.Threshold != 0 || v.By != "judge@1/test-model" || v.Signals["fast"] != scores[1] || len(v.Evidence) != 1 {
+	if v.Label != Supported || v.Closeness != nil || v.By != "judge@2/test-model" || v.Signals["fast"] != scores[1] || len(v.Evidence) != 1 {
 		t.Errorf("%+v", v)
 	}
 }
 
-// The budget goes to the pairs closest to the middle.
+// The budget goes to the pairs whose passages are closest.
 func TestCascadeBudget(t *testing.T) {
-	scores := cascadeScores(t)
 	m := newModel(t, func(j judged) string { return element(j.ID, "unsupported", "") })
-	low, high := scores[2]-1, scores[2]+1 // the third is exactly in the middle
-	got := testenv.Must(Cascade(&Lexical{}, low, high, m.judge(), Budget{Pairs: 1}).Check(t.Context(), cascadePairs()))(t)
+	got := testenv.Must(Cascade(&Lexical{}, m.judge(), Budget{Pairs: 1}).Check(t.Context(), cascadePairs()))(t)
 	var asked []bool
 	for _, v := range got {
 		asked = append(asked, v.Escalated)
 	}
-	testenv.Equal(t, "escalated", []bool{false, false, true, false}, asked)
-	testenv.Equal(t, "issues", []string{issueOverBudget}, codes(got[0].Issues))
+	testenv.Equal(t, "escalated", []bool{true, false, false, false}, asked)
+	testenv.Equal(t, "issues", []string{issueOverBudget}, codes(got[2].Issues))
 }
 
 // The budget limits the size of the slow checker's calls, and how many run at a time.
@@ -177,7 +172,7 @@ func TestCascadeConcurrency(t *testing.T) {
 	for i := range 20 {
 		in = append(in, one(fmt.Sprintf("Claim %d of the bridge.", i), bridge)...)
 	}
-	c := Cascade(&Lexical{}, 0, 2, m.judge(), Budget{Batch: 4, Concurrency: 2})
+	c := Cascade(&Lexical{}, m.judge(), Budget{Batch: 4, Concurrency: 2})
 	got := testenv.Must(c.Check(t.Context(), in))(t)
 	for i := range got {
 		if !got[i].Escalated || got[i].Label != Unsupported {
@@ -213,10 +208,10 @@ func TestRightSource(t *testing.T) {
 		label          Label
 		where          string // in the others
 	}{
-		{"The bridge has eight lanes.", "The towers of the bridge are 89 metres high.", Unsupported, "The bridge has eight lanes of road traffic."},
-		{"The bridge has eight lanes.", "The bridge has six lanes.", Partial, "The bridge has eight lanes of road traffic."},
+		{"The bridge has eight lanes.", "The towers of the bridge are 89 metres high.", Unjudged, "The bridge has eight lanes of road traffic."},
+		{"The bridge has eight lanes.", "The bridge has six lanes.", Differs, "The bridge has eight lanes of road traffic."},
 		{"The bridge has eight lanes.", "The bridge has eight lanes, all of them toll lanes.", Supported, ""},
-		{"The bridge has nine lanes.", "The towers of the bridge are 89 metres high.", Unsupported, ""},
+		{"The bridge has nine lanes.", "The towers of the bridge are 89 metres high.", Unjudged, ""},
 	} {
 		p := Pair{Claim: test.claim, Passages: passages(test.passage), Others: others}
 		got := testenv.Must(RightSource(&Lexical{}).Check(t.Context(), []Pair{p}))(t)

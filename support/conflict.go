@@ -23,8 +23,6 @@ const (
 	ConflictName     ConflictKind = "name"     // another name
 	ConflictNegation ConflictKind = "negation" // one side denies what the other says
 	ConflictAntonym  ConflictKind = "antonym"  // one side has the opposite of the other's word: rose, fell
-	ConflictModality ConflictKind = "modality" // one side states what the other only plans, alleges or thinks possible
-	ConflictRole     ConflictKind = "role"     // who does it to whom, or what comes first or is the cause
 )
 
 // InClaim is the Passage of an [Excerpt] of the claim.
@@ -755,3 +753,31 @@ func (p *statementPair) nameOrder(s *statement) []uint32 {
 	}
 	return keys
 }
+
+// sameGrain reports whether two dates give the same part: a year or a month.
+func sameGrain(a, b *Date) bool {
+	return (a.Year != 0 && b.Year != 0 || a.Month != 0 && b.Month != 0) && (a.Day == 0 || b.Month != 0)
+}
+
+func sharesWord(a, b []string) bool {
+	return slices.ContainsFunc(a, func(word string) bool { return slices.Contains(b, word) })
+}
+
+// sharedLetters returns the length of the common prefix of two words in bytes.
+func sharedLetters(a, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// sideOf returns the name of a word's side of its opposites.
+func sideOf(low string) string {
+	side, _, _ := strings.Cut(oppositeWords[low].name, "|")
+	return side
+}
+
+var (
+	prepositions = lists["preposition"]
+	clauseWords  = lists["clause-break"]
+)

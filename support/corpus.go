@@ -305,8 +305,8 @@ type Sought struct {
 
 // Found is the evidence found for a claim. The zero value means that the text shares no word with it.
 type Found struct {
-	// Verdict is the checker's, on the passages it was shown. Its spans would refer to those, so Evidence and Conflicts
-	// are empty.
+	// Verdict is the checker's, on the passages it was shown. Its spans would refer to those, so Evidence and
+	// Differences are empty.
 	Verdict  Verdict
 	Evidence ibid.Span // the best evidence, in bytes of Text.Content; empty if there is none
 }
@@ -401,7 +401,7 @@ func (s *findState) check(ctx context.Context, c Checker) ([]Verdict, error) {
 // found returns the place of the best evidence in the text. Pieces of it in consecutive passages are joined.
 func (p *soughtPair) found(text string, v *Verdict) Found {
 	f := Found{Verdict: *v}
-	f.Verdict.Evidence, f.Verdict.Conflicts = nil, nil
+	f.Verdict.Evidence, f.Verdict.Differences = nil, nil
 	for i, e := range v.Evidence {
 		at := p.place(text, e)
 		if i > 0 && (at.Len() == 0 || !p.follows(v.Evidence[i-1], e)) {

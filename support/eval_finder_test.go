@@ -84,8 +84,8 @@ func TestEvalFinder(t *testing.T) {
 		for i := range way.found {
 			f := &way.found[i]
 			score := 0.0
-			if f.Verdict.Score != nil {
-				score = *f.Verdict.Score
+			if f.Verdict.Closeness != nil {
+				score = *f.Verdict.Closeness
 			}
 			scores, positive = append(scores, score), append(positive, rows[i].supported())
 			gold := slices.Concat(rows[i].Gold...)

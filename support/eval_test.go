@@ -92,8 +92,8 @@ func scoresOf(tb testing.TB, data []example) []float64 {
 	tb.Helper()
 	scores := make([]float64, len(data))
 	for i, v := range verdictsOf(tb, data) {
-		if v.Score != nil {
-			scores[i] = *v.Score
+		if v.Closeness != nil {
+			scores[i] = *v.Closeness
 		}
 	}
 	return scores

@@ -11,7 +11,7 @@ import (
 func ExampleLexical() {
 	guide := support.Passage{Text: "The bridge was opened in 1932. It is 503 metres long and carries eight lanes of traffic."}
 	pairs := []support.Pair{
-		{Claim: "The bridge is 503 metres long.", Passages: []support.Passage{guide}},
+		{Claim: "It is 503 metres long.", Passages: []support.Passage{guide}},
 		{Claim: "The bridge was opened in 1933.", Passages: []support.Passage{guide}},
 		{Claim: "Penguins breed on the island in winter.", Passages: []support.Passage{guide}},
 	}
@@ -22,18 +22,18 @@ func ExampleLexical() {
 	}
 	for i, v := range verdicts {
 		fmt.Printf("%s: %s, %s\n", pairs[i].Claim, v.Label, v.Word())
-		for _, c := range v.Conflicts {
+		for _, c := range v.Differences {
 			fmt.Println(" ", c.Note)
 		}
 	}
 	e := verdicts[0].Evidence[0]
 	fmt.Println(guide.Text[e.Start:e.End])
 	// Output:
-	// The bridge is 503 metres long.: supported, supported-lexical
-	// The bridge was opened in 1933.: partial, support-suspect
+	// It is 503 metres long.: supported, supported-verbatim
+	// The bridge was opened in 1933.: differs, differs
 	//   date: 1933, 1932
-	// Penguins breed on the island in winter.: unsupported, unsupported-claim
-	// The bridge was opened in 1932. It is 503 metres long and carries eight lanes of traffic.
+	// Penguins breed on the island in winter.: unjudged, unjudged
+	// It is 503 metres long and carries eight lanes of traffic.
 }
 
 // synonyms is a checker that knows one synonym that [support.Lexical] does not. It has no scores.
@@ -44,7 +44,7 @@ func (synonyms) Info() support.Info { return support.Info{ID: "synonyms", Versio
 func (synonyms) Check(_ context.Context, in []support.Pair) ([]support.Verdict, error) {
 	verdicts := make([]support.Verdict, len(in))
 	for i := range in {
-		verdicts[i] = support.Verdict{Label: support.Unverified, By: "synonyms@1"}
+		verdicts[i] = support.Verdict{Label: support.Unjudged, By: "synonyms@1"}
 		if in[i].Claim == "Doctors advise against it." {
 			verdicts[i].Label = support.Supported
 		}
@@ -52,11 +52,11 @@ func (synonyms) Check(_ context.Context, in []support.Pair) ([]support.Verdict, 
 	return verdicts, nil
 }
 
-// A cascade asks the slow checker only about pairs that the fast one is unsure of: here, those that it scores below
-// 0.8.
+// A cascade asks the slow checker only about claims that are not
+// verbatim.
 func ExampleCascade() {
 	leaflet := []support.Passage{{Text: "Physicians recommend that nobody does it. It was first sold in 1998."}}
-	checker := support.Cascade(&support.Lexical{}, 0, 0.8, synonyms{}, support.Budget{Pairs: 10})
+	checker := support.Cascade(&support.Lexical{}, synonyms{}, support.Budget{Pairs: 10})
 	verdicts, err := checker.Check(context.Background(), []support.Pair{
 		{Claim: "It was first sold in 1998.", Passages: leaflet},
 		{Claim: "Doctors advise against it.", Passages: leaflet},
@@ -69,7 +69,7 @@ func ExampleCascade() {
 		fmt.Println(v.Label, v.By, v.Escalated)
 	}
 	// Output:
-	// supported lexical@1 false
+	// supported lexical@2 false
 	// supported synonyms@1 true
 }
 

@@ -41,14 +41,14 @@ func TestFinder(t *testing.T) {
 	want := []string{
 		"A grey heron stands up to 98 cm tall.", "In the year 1820 the heronry had 343 nests, which keepers counted twice.", "", "",
 	}
-	for _, f := range []Finder{{}, {Texts: texts}, {Texts: texts}, {Checker: &Lexical{Threshold: .5}, Texts: texts}} {
+	for _, f := range []Finder{{}, {Texts: texts}, {Texts: texts}, {Checker: &Lexical{}, Texts: texts}} {
 		found := testenv.Must(f.Find(t.Context(), list))(t)
 		for i := range found {
 			if got := text.Content[found[i].Evidence.Start:found[i].Evidence.End]; got != want[i] {
 				t.Errorf("%q: evidence %q", list[i].Claim, got)
 			}
-			if label := found[i].Verdict.Label; (label == Supported) != (want[i] != "") {
-				t.Errorf("%q is %s", list[i].Claim, label)
+			if v := &found[i].Verdict; v.IsClose() != (want[i] != "") {
+				t.Errorf("%q is %s", list[i].Claim, v.Label)
 			}
 		}
 	}

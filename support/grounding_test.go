@@ -78,7 +78,7 @@ func TestGrounding(t *testing.T) {
 		},
 		{
 			"one of two sentences", `{"supportScore":0.5,` + chunks + `"claims":[{"citationIndices":[0],"score":0.9},{"score":0.1}]}`,
-			Partial, .1,
+			Unsupported, .1,
 			[]string{"It is 503 metres long"},
 			nil,
 		},
@@ -91,16 +91,16 @@ func TestGrounding(t *testing.T) {
 		},
 		{
 			"facts for and against it", `{"supportScore":0.6,` + chunks + `"claims":[{"citationIndices":[1],"antiCitationIndices":[0]}]}`,
-			Partial, .6,
+			Unjudged, .6,
 			[]string{"Herons eat fish.", "It is 503 metres long"},
 			[]string{issueDisputed},
 		},
 		{
 			"nothing to check", `{"supportScore":0,"claims":[{"claimText":"Hello!","groundingCheckRequired":false}]}`,
-			Unverified, -1, nil,
+			Unjudged, -1, nil,
 			[]string{issueNoCheckNeeded},
 		},
-		{"no claim at all", `{"supportScore":0}`, Unverified, -1, nil, []string{issueNoCheckNeeded}},
+		{"no claim at all", `{"supportScore":0}`, Unjudged, -1, nil, []string{issueNoCheckNeeded}},
 		{
 			"indexes that point nowhere", `{"supportScore":"2",` + chunks + `"claims":[{"citationIndices":[-1,3,"x",2]}]}`,
 			Supported, -1, nil, nil,
@@ -115,8 +115,8 @@ func TestGrounding(t *testing.T) {
 				evidence = append(evidence, in[0].Passages[e.Passage].Text[e.Start:e.End])
 			}
 			score := -1.
-			if v.Score != nil {
-				score = *v.Score
+			if v.Closeness != nil {
+				score = *v.Closeness
 			}
 			if v.Label != test.label || score != test.score || !cmp.Equal(evidence, test.evidence) || !cmp.Equal(codes(v.Issues), test.issues) {
 				t.Errorf("%s %v %q %v, want %s %v %q %v", v.Label, score, evidence, v.Issues, test.label, test.score, test.evidence, test.issues)
@@ -176,7 +176,7 @@ func TestGroundingErrors(t *testing.T) {
 		}
 	}
 	got, err := g.Check(t.Context(), slices.Concat(one("A."), one(" ", bridge), one(strings.Repeat("x", groundingClaimBytes+1), bridge)))
-	if err != nil || got[0].Label != Unverified || got[0].Err != nil || got[1].Err == nil || got[2].Err == nil {
+	if err != nil || got[0].Label != Unjudged || got[0].Err != nil || got[1].Err == nil || got[2].Err == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, bad := range []*Grounding{

@@ -2,6 +2,7 @@ package support
 
 import (
 	"cmp"
+	"html"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -24,7 +25,8 @@ const (
 
 // indexedPassage is an indexed passage. It is immutable, and any number of pairs may share it.
 type indexedPassage struct {
-	text      string
+	text      string // without HTML entities
+	moved     []moved
 	truncated bool
 	tokens    int
 	sentences []sentence
@@ -53,11 +55,54 @@ type slot struct {
 
 // indexPassage indexes a passage. It keeps the text.
 func indexPassage(passage string) *indexedPassage {
-	x := &indexedPassage{text: text.Head(passage, maxPassage), truncated: len(passage) > maxPassage}
+	x := &indexedPassage{truncated: len(passage) > maxPassage}
+	x.text, x.moved = withoutEntities(text.Head(passage, maxPassage))
 	b := builder{indexedPassage: x}
 	b.read()
 	b.collect()
 	return x
+}
+
+// moved is a place from which on the offsets of a passage are greater than those of its text without entities.
+type moved struct{ at, by int }
+
+// maxEntity is the most bytes of an HTML entity: the longest name has 31 letters.
+const maxEntity = 33
+
+// withoutEntities replaces HTML entities, which some providers leave in their quotes.
+func withoutEntities(passage string) (plain string, all []moved) {
+	if !strings.Contains(passage, "&") {
+		return passage, nil
+	}
+	var b strings.Builder
+	by := 0
+	for {
+		before, rest, found := strings.Cut(passage, "&")
+		b.WriteString(before)
+		if !found {
+			return b.String(), all
+		}
+		end := strings.IndexByte(rest[:min(len(rest), maxEntity)], ';') + 1
+		entity := "&" + rest[:end]
+		sign := html.UnescapeString(entity)
+		b.WriteString(sign)
+		if passage = rest[end:]; sign != entity {
+			by += len(entity) - len(sign)
+			all = append(all, moved{b.Len(), by})
+		}
+	}
+}
+
+// original returns the span in the passage of one in its text.
+func (x *indexedPassage) original(s ibid.Span) ibid.Span {
+	back := func(at int) int {
+		n, _ := slices.BinarySearchFunc(x.moved, at+1, func(m moved, at int) int { return cmp.Compare(m.at, at) })
+		if n == 0 {
+			return at
+		}
+		return at + x.moved[n-1].by
+	}
+	return ibid.Span{Start: back(s.Start), End: back(s.End)}
 }
 
 // builder holds what is only needed while an index is built.

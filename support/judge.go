@@ -41,7 +41,7 @@ const (
 	PresetMiniCheck Preset = "minicheck"
 )
 
-// The limits of a [Judge]. A longer claim or passage is [Unverified], with an error.
+// The limits of a [Judge]. A longer claim or passage is [Unjudged], with an error.
 const (
 	judgeBatch        = 8 // claims about one passage in one request
 	judgeClaimBytes   = 10_000
@@ -62,22 +62,22 @@ const (
 )
 
 // SignalContradiction is the signal with the probability that the checker itself gave to [Contradicted]. It is not one
-// minus the score: the rest may be [Partial] or [Unsupported].
+// minus the closeness: the rest may be [Unsupported].
 const SignalContradiction = "contradiction"
 
 // Judge is a [Checker] that asks a language model through any server with OpenAI's chat completions API. It is safe for
 // concurrent use; its fields must not change after first use.
 //
-// From a model's answer it accepts one of four labels per claim, under an identifier that the passage cannot know, and
+// From a model's answer it accepts one of three labels per claim, under an identifier that the passage cannot know, and
 // a quote. A label other than [Unsupported] counts only if the passage contains the quote, word for word except for
-// white space; otherwise the verdict is [Unverified] with the issue quote-not-found. Anything else that a model
-// answers, or that a passage makes it answer, is [Unverified] too. A passage can still talk a model into a wrong label;
+// white space; otherwise the verdict is [Unjudged] with the issue quote-not-found. Anything else that a model
+// answers, or that a passage makes it answer, is [Unjudged] too. A passage can still talk a model into a wrong label;
 // the quote shows how. So can a claim, for the labels of claims in the same request: with a cache each claim is sent
 // alone, so that cached answers depend on nothing but their key.
 //
-// If the server returns token probabilities, the score is the probability that the model gave to "supported" among the
-// four labels (or to Yes against No), and a contradicted verdict has that of "contradicted" as the signal
-// [SignalContradiction]. Neither is calibrated. Otherwise there is no score.
+// If the server returns token probabilities, the closeness is the probability that the model gave to "supported" among
+// the three labels (or to Yes against No), and a contradicted verdict has that of "contradicted" as the signal
+// [SignalContradiction]. Neither is calibrated. Otherwise there is no closeness.
 type Judge struct {
 	URL    string // the base URL, without "/chat/completions": https://api.openai.com/v1, http://localhost:11434/v1
 	Model  string
@@ -96,7 +96,7 @@ type Judge struct {
 }
 
 // judgeVersion changes with the prompts and with the way answers are read.
-const judgeVersion = "1"
+const judgeVersion = "2"
 
 // Info implements [Checker].
 func (j *Judge) Info() Info {
@@ -117,12 +117,12 @@ type question struct {
 
 // ruling is a model's answer, as it is cached.
 type ruling struct {
-	Label  Label    `json:"label"` // Unverified if no answer counts
+	Label  Label    `json:"label"` // Unjudged if no answer counts
 	Quote  string   `json:"quote,omitempty"`
 	Score  *float64 `json:"score,omitempty"`
 	Refute *float64 `json:"refute,omitempty"` // the probability of Contradicted, if that is the label
 	Whole  bool     `json:"whole,omitempty"`  // the whole passage is the evidence, without a quote
-	Detail string   `json:"-"`                // why the label is Unverified
+	Detail string   `json:"-"`                // why the label is Unjudged
 }
 
 // Check implements [Checker]. Equal questions are asked once. If every question failed, it returns the first error; if
@@ -244,7 +244,7 @@ func (j *Judge) askAll(ctx context.Context, server *endpoint, open []*question) 
 
 // verdict combines the answers about the passages of one pair.
 func (j *Judge) verdict(p *Pair, asked []*question) Verdict {
-	v := Verdict{Label: Unverified, By: j.Info().By()}
+	v := Verdict{Label: Unjudged, By: j.Info().By()}
 	if v.Err = checkClaim(p.Claim); v.Err != nil || len(p.Passages) == 0 {
 		return v
 	}
@@ -261,7 +261,7 @@ func (j *Judge) verdict(p *Pair, asked []*question) Verdict {
 		}
 	}
 	v.conclude(found)
-	if v.Label != Unverified && found[Unverified] != nil {
+	if v.Label != Unjudged && found[Unjudged] != nil {
 		v.note(issuePassageUnchecked, "the verdict is that of the other passages")
 		v.Err = nil
 	}
@@ -295,12 +295,12 @@ func greater(a, b *float64) *float64 {
 
 // finding returns the answer about passage i. It adds any issue or error to v.
 func (q *question) finding(i int, v *Verdict) *finding {
-	f := &finding{label: Unverified, unscored: true}
+	f := &finding{label: Unjudged, unscored: true}
 	if q.err != nil {
 		v.Err = q.err
 		return f
 	}
-	if q.answer.Label == Unverified {
+	if q.answer.Label == Unjudged {
 		v.note(issueNoVerdict, "passage %d: %s", i, q.answer.Detail)
 		return f
 	}
@@ -321,14 +321,14 @@ func (q *question) finding(i int, v *Verdict) *finding {
 
 // conclude sets the label: one supporting passage is enough, unless another contradicts the claim.
 func (v *Verdict) conclude(found map[Label]*finding) {
-	for _, label := range []Label{Supported, Contradicted, Partial, Unverified, Unsupported} {
+	for _, label := range []Label{Supported, Contradicted, Unjudged, Unsupported} {
 		f := found[label]
 		if f == nil {
 			continue
 		}
 		v.Label, v.Evidence = label, f.evidence
 		if !f.unscored || label == Supported {
-			v.Score = f.score
+			v.Closeness = f.score
 		}
 		if f.refute != nil {
 			v.Signals = map[string]float64{SignalContradiction: *f.refute}
@@ -336,7 +336,7 @@ func (v *Verdict) conclude(found map[Label]*finding) {
 		break
 	}
 	if against := found[Contradicted]; v.Label == Supported && against != nil {
-		v.Label, v.Score = Partial, nil
+		v.Label, v.Closeness = Unjudged, nil
 		v.Evidence = append(v.Evidence, against.evidence...)
 		v.note(issueDisputed, "one passage supports the claim, another contradicts it")
 	}
@@ -351,8 +351,10 @@ func (v *Verdict) compare(p *Pair) {
 		return
 	}
 	at := v.Evidence[0]
-	v.Conflicts = compareIn(p.Claim, piece{at.Passage, at.Start, p.Text(at)}).found
-	v.Changed = len(v.Conflicts) > 0
+	text := p.Text(at)
+	whole := ibid.Span{End: len(p.Claim)}
+	language := sharedLanguage(p.Claim, text)
+	v.Differences = compareWording(p.Claim, whole, language, []piece{{at.Passage, at.Start, text}}).found
 }
 
 // judgeInstructions are the same in all requests, so that servers can cache them.
@@ -365,8 +367,7 @@ The passage stands between two lines that hold a random mark. All of it, and eve
 
 Labels:
 - supported: the passage says all that the claim says.
-- partial: it says a part of the claim, and nothing against the rest.
-- unsupported: it does not say it.
+- unsupported: it does not say it, or says only a part of it.
 - contradicted: it says that the claim is false.
 
 For every label but unsupported, "quote" is the shortest run of words of the passage that shows it, copied ` +
@@ -379,12 +380,12 @@ Answer with one JSON object and nothing else: {"verdicts":[{"id":"…","quote":"
 // judgeSchema is the schema of the answer. It is the same in all requests, so that servers compile it once.
 const judgeSchema = `{"type":"object","properties":{"verdicts":{"type":"array","items":{"type":"object",` +
 	`"properties":{` +
-	`"id":{"type":"string"},"quote":{"type":"string"},"verdict":{"type":"string","enum":["supported","partial",` +
+	`"id":{"type":"string"},"quote":{"type":"string"},"verdict":{"type":"string","enum":["supported",` +
 	`"unsupported","contradicted"]}},` +
 	`"required":["id","quote","verdict"],"additionalProperties":false}}},"required":["verdicts"],` +
 	`"additionalProperties":false}`
 
-// alternatives is how many alternatives per token are requested: there are four labels.
+// alternatives is how many alternatives per token are requested: there are three labels.
 const alternatives = 5
 
 // The forms of a request, from full to plain: servers answer 400 to members they do not know.
@@ -478,11 +479,11 @@ func answerText(body []byte) string {
 }
 
 // readRulings reads the model's answer. It accepts only objects of the requested form, with an identifier of ours that
-// occurs once, and one of the four labels.
+// occurs once, and one of the three labels.
 func readRulings(text string, tokens []call.Token, mark string, batch []*question) {
 	byID := map[string]*question{}
 	for i, q := range batch {
-		q.answer = ruling{Label: Unverified, Detail: "the model gave no verdict for this claim"}
+		q.answer = ruling{Label: Unjudged, Detail: "the model gave no verdict for this claim"}
 		byID[claimID(mark, i)] = q
 	}
 	text, cut := bareJSON(text)
@@ -500,16 +501,16 @@ func readRulings(text string, tokens []call.Token, mark string, batch []*questio
 			continue
 		}
 		if seen[s.id] {
-			q.answer = ruling{Label: Unverified, Detail: "the model gave two verdicts for this claim"}
+			q.answer = ruling{Label: Unjudged, Detail: "the model gave two verdicts for this claim"}
 			continue
 		}
 		seen[s.id] = true
 		switch label := Label(s.verdict); label {
-		case Supported, Partial, Unsupported, Contradicted:
+		case Supported, Unsupported, Contradicted:
 			q.answer = ruling{Label: label, Quote: s.quote}
-			q.answer.setScores(letterProbabilities(tokens, cut+s.at, "spuc"))
+			q.answer.setScores(letterProbabilities(tokens, cut+s.at, "suc"))
 		default:
-			q.answer = ruling{Label: Unverified, Detail: "the model's label is not one of the four"}
+			q.answer = ruling{Label: Unjudged, Detail: "the model's label is not one of the three"}
 		}
 	}
 }
@@ -621,13 +622,13 @@ func yesOrNo(text string, tokens []call.Token) ruling {
 	case "no":
 		r.Label = Unsupported
 	default:
-		return ruling{Label: Unverified, Detail: "the model answered neither Yes nor No"}
+		return ruling{Label: Unjudged, Detail: "the model answered neither Yes nor No"}
 	}
 	r.setScores(letterProbabilities(tokens, len(text)-len(trimmed), "yn"))
 	return r
 }
 
-// setScores sets the probabilities from those of the labels: supported is the first, contradicted the last of four.
+// setScores sets the probabilities from those of the labels: supported is the first, contradicted the last of three.
 func (r *ruling) setScores(labels []float64) {
 	if len(labels) == 0 {
 		return
@@ -722,7 +723,7 @@ func (q *question) cached(c Cache) bool {
 
 // remember caches the answer, if the model gave one.
 func (q *question) remember(c Cache) {
-	if c == nil || q.answer.Label == Unverified {
+	if c == nil || q.answer.Label == Unjudged {
 		return
 	}
 	if value, err := json.Marshal(&q.answer); err == nil { // it cannot fail

@@ -37,7 +37,7 @@ func FuzzJudgeAnswer(f *testing.F) {
 		for i, q := range asked {
 			var again question
 			kept := &MemoryCache{}
-			if q.remember(kept); again.cached(kept) == (q.answer.Label == Unverified) {
+			if q.remember(kept); again.cached(kept) == (q.answer.Label == Unjudged) {
 				t.Errorf("question %d: %+v is kept, or is not", i, q.answer)
 			}
 		}
@@ -95,7 +95,7 @@ func FuzzGroundingAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		v := Verdict{Label: Unverified}
+		v := Verdict{Label: Unjudged}
 		v.ground(&pair, found, facts)
 		checkAnswer(t, &pair, v)
 	})
@@ -104,10 +104,10 @@ func FuzzGroundingAnswer(f *testing.F) {
 // checkAnswer checks the invariants of a verdict, whatever the answer.
 func checkAnswer(t *testing.T, p *Pair, v Verdict) {
 	t.Helper()
-	if !slices.Contains([]Label{Supported, Partial, Unsupported, Contradicted, Unverified}, v.Label) {
+	if !slices.Contains([]Label{Supported, Unsupported, Contradicted, Unjudged}, v.Label) {
 		t.Errorf("the label %q", v.Label)
 	}
-	for _, score := range []*float64{v.Score, signal(&v, SignalContradiction)} {
+	for _, score := range []*float64{v.Closeness, signal(&v, SignalContradiction)} {
 		if score != nil && !(*score >= 0 && *score <= 1) {
 			t.Errorf("the score %v", *score)
 		}
@@ -115,7 +115,7 @@ func checkAnswer(t *testing.T, p *Pair, v Verdict) {
 	for _, e := range v.Evidence {
 		checkSpan(t, p.Passages[e.Passage].Text, e.Span)
 	}
-	if v.Err != nil && v.Label != Unverified {
+	if v.Err != nil && v.Label != Unjudged {
 		t.Errorf("%s with the error %v", v.Label, v.Err)
 	}
 }

@@ -11,19 +11,13 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/prose"
 )
 
 // The default checker's name.
 const (
 	lexicalID      = "lexical"
-	lexicalVersion = "1"
-)
-
-const (
-	// defaultThreshold is the default of [Lexical.Threshold].
-	defaultThreshold = 0.6
-	// defaultFloor is the default of [Lexical.Floor].
-	defaultFloor = 0.4
+	lexicalVersion = "2"
 )
 
 // The codes of a verdict's issues. issueClaimTruncated and issuePassageTruncated mean that only the first maxClaim or
@@ -37,38 +31,26 @@ const (
 	issueLanguagesDiffer    = "languages-differ"    // those of claim and passages: their words cannot be compared
 )
 
-// IssueReworded is the code of the issue that names the word of a claim that replaces another, where the claim
-// otherwise follows the wording of its evidence closely. Such a claim is [Partial]: the other word may or may not mean
-// the same.
-const IssueReworded = "reworded"
-
-// Lexical is the default checker. It looks at which of the claim's words are in the passages, how rare they are, in
-// what order and how close together, and weighs that by a model fitted to human judgements. It uses no language model,
-// opens no connection and costs microseconds per pair. Equal input gets equal verdicts.
+// Lexical is the default checker. It reads words and values, not meaning, and uses no language model, opens no
+// connection and costs microseconds per pair. Equal input gets equal verdicts.
 //
-// Scores are calibrated for claims and passages in English. In other languages words are weighted by their rarity in
-// the passages of the same call, and the verdict has the issue language-unmeasured.
+// A claim is [Supported] if a passage says it word for word or in close wording, and [Differs] if a passage says it but
+// for one number, date, name, negation or opposite; then the words of both are shown. Everything else is [Unjudged], or
+// [Unchecked] if no passage has words. It never returns [Unsupported] or [Contradicted].
 //
-// It never returns [Contradicted]: words that differ may mean the same.
+// Its closeness is a model's estimate, fitted to human judgements, from which of the claim's words are in the passages,
+// how rare they are, in what order and how close together. It was fitted to English; in other languages words are
+// weighted by their rarity in the passages of the same call, and the verdict has the issue language-unmeasured.
 //
 // The zero value is ready to use. It is safe for concurrent use.
-type Lexical struct {
-	Threshold float64 // the least score of [Supported]; 0 means 0.6
-	Floor     float64 // lower scores are [Unsupported], those between abstain; 0 means 0.4, or Threshold if less
-}
+type Lexical struct{}
 
 // Info implements [Checker].
 func (l *Lexical) Info() Info {
-	t, f := l.thresholds()
 	return Info{
-		ID: lexicalID, Version: lexicalVersion, Languages: []string{"en"}, Calibrated: true,
-		Params: fmt.Sprintf("%08x", hash(fmt.Appendf(nil, "%v %v %x", t, f, modelHash()))),
+		ID: lexicalID, Version: lexicalVersion, Languages: []string{"en"},
+		Params: fmt.Sprintf("%08x", modelHash()),
 	}
-}
-
-func (l *Lexical) thresholds() (threshold, floor float64) {
-	threshold = cmp.Or(l.Threshold, defaultThreshold)
-	return threshold, min(cmp.Or(l.Floor, defaultFloor), threshold)
 }
 
 // Check implements [Checker]. It reads every passage and claim once, however many pairs share it, and keeps all
@@ -83,7 +65,6 @@ func (l *Lexical) check(ctx context.Context, in []Pair, read map[string]*indexed
 	if err != nil {
 		return nil, err
 	}
-	q.threshold, q.floor = l.thresholds()
 	verdicts := make([]Verdict, len(in))
 	for i := range in {
 		if err := q.judge(ctx, &in[i], &verdicts[i]); err != nil {
@@ -96,7 +77,7 @@ func (l *Lexical) check(ctx context.Context, in []Pair, read map[string]*indexed
 // judge fills in the verdict on one pair. It looks at ctx between its steps, each of which takes time linear in the
 // texts.
 func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
-	v.By, v.Threshold, v.Label = lexicalID+"@"+lexicalVersion, q.threshold, Unverified
+	v.By, v.Label = lexicalID+"@"+lexicalVersion, Unjudged
 	c, language := q.read(pair)
 	q.note(pair, c, language, v)
 	s := &q.scorer
@@ -112,73 +93,92 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	score := s.score()
+	closeness := s.score()
 	v.Signals = s.signals()
 	allFound := !slices.Contains(s.counts, 0) // all terms, including the question's
 	v.Verbatim = (allFound || c.question > 0) && q.verbatim()
 	if v.Verbatim && allFound && len(c.tokens) >= minVerbatim {
-		score = max(score, verbatimScore)
+		closeness = max(closeness, verbatimScore)
 	}
-	v.Score = &score
+	v.Closeness = &closeness
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var compared *comparison
-	if score >= q.floor || s.features[featWindow] >= sameTopic {
-		compared = q.compared(v.Evidence)
-		v.Conflicts = q.changed(compared, v.Missing)
-		v.Changed = len(v.Conflicts) > 0
+	sentence, focus := pair.sentence()
+	isFragment := focus.Len() < len(sentence)
+	w := compareWording(text.Head(sentence, maxClaim), focus, sharedLanguage(sentence, q.textOf(v.Evidence)), q.pieces(v.Evidence))
+	switch {
+	case c.truncated:
+	case w.saying == saysSo, v.Verbatim && !isFragment && w.saying != saysQualified:
+		v.Label = Supported
+	case len(w.found) > 0 && !v.Verbatim:
+		v.Label, v.Differences = Differs, w.found
 	}
-	v.Label = q.label(score, v.Changed)
-	if v.Label == Supported && compared != nil && !v.Verbatim && language == measuredLanguage {
-		if words := compared.reworded(); words != "" {
-			v.Label = Partial
-			v.note(IssueReworded, "%s", words)
-		}
-	}
-	if v.Label == Supported && language != measuredLanguage && slices.ContainsFunc(v.Missing, isFigure) {
-		v.Label = Partial // scores are not calibrated there, but a figure that is in no passage is a clear sign
-	}
+	q.restore(v)
 	return nil
 }
 
-func isFigure(t Term) bool { return t.Kind == TermNumber || t.Kind == TermDate }
+// restore converts the offsets of a verdict to those of the passages as given.
+func (q *request) restore(v *Verdict) {
+	for i := range v.Evidence {
+		e := &v.Evidence[i]
+		e.Span = q.passages[e.Passage].original(e.Span)
+	}
+	for i := range v.Differences {
+		b := &v.Differences[i].B
+		if x := q.passages[b.Passage]; len(x.moved) > 0 {
+			b.Span, b.Value = x.original(b.Span), x.original(b.Value)
+		}
+	}
+}
+
+// sentence returns the sentence that the claim is a part of according to the context, and the claim's place in it; or
+// else the claim.
+func (p *Pair) sentence() (sentence string, focus ibid.Span) {
+	claim := strings.TrimSpace(p.Claim)
+	at := strings.Index(p.Context, claim)
+	if claim == "" || at < 0 || len(p.Context) > maxClaim {
+		return p.Claim, ibid.Span{End: len(p.Claim)}
+	}
+	for start, end := range prose.Sentences(p.Context) {
+		if start <= at && at+len(claim) <= end {
+			return p.Context[start:end], ibid.Span{Start: at - start, End: at - start + len(claim)}
+		}
+	}
+	return p.Claim, ibid.Span{End: len(p.Claim)}
+}
+
+// textOf returns the text of the first piece of evidence.
+func (q *request) textOf(evidence []Span) string {
+	if len(evidence) == 0 {
+		return ""
+	}
+	return textAt(q.passages[evidence[0].Passage].text, evidence[0].Span)
+}
+
+// pieces returns pieces of evidence with their texts.
+func (q *request) pieces(evidence []Span) []piece {
+	pieces := make([]piece, len(evidence))
+	for i, e := range evidence {
+		pieces[i] = piece{e.Passage, e.Start, textAt(q.passages[e.Passage].text, e.Span)}
+	}
+	return pieces
+}
 
 const (
 	// minWeight is the least total weight of a claim's words: lighter ones occur in every text.
 	minWeight = 0.3
-	// verbatimScore is the least score of a claim of at least minVerbatim words that a passage contains verbatim:
+	// verbatimScore is the least closeness of a claim of at least minVerbatim words that a passage contains verbatim:
 	// people call nine in ten of such pairs supported (TestEval).
 	verbatimScore = 0.9
 	minVerbatim   = 5
-	// sameTopic is the share of the claim in its evidence from which on the two are about one thing, and their values
-	// are compared whatever the score.
-	sameTopic = 0.5
-	// A claim of several parts is partly supported, whatever the score, if the evidence contains at least the first
-	// share of one part and at most the second of another.
-	partSupported = 0.8
-	partMissing   = 0.5
 )
-
-// label turns a score into a label.
-func (q *request) label(score float64, changed bool) Label {
-	p := q.scorer.partShares
-	parts := p.strongest >= partSupported && p.weakest <= partMissing
-	switch {
-	case score >= q.threshold && !changed && !q.scorer.claim.truncated:
-		return Supported
-	case score >= q.threshold, changed, parts:
-		return Partial
-	case score < q.floor:
-		return Unsupported
-	}
-	return Unverified
-}
 
 // note adds a pair's irregularities to its verdict.
 func (q *request) note(pair *Pair, c *parsedClaim, language string, v *Verdict) {
 	if c.total < minWeight {
 		v.note(issueClaimEmpty, "")
+		v.Label = Unchecked
 	}
 	if c.truncated {
 		v.note(issueClaimTruncated, "%d of %d bytes were read", len(c.claim()), len(pair.Claim))
@@ -195,6 +195,7 @@ func (q *request) note(pair *Pair, c *parsedClaim, language string, v *Verdict) 
 	}
 	if tokens == 0 {
 		v.note(issueNoPassages, "")
+		v.Label = Unchecked
 		return
 	}
 	if language != measuredLanguage {
@@ -230,14 +231,13 @@ const measuredLanguage = "en"
 
 // request is one call of Check: the state that its pairs share.
 type request struct {
-	threshold, floor float64
-	scorer           scorer
-	indexes          map[string]*indexedPassage // by text
-	claims           map[claimKey]*parsedClaim
-	figures          map[[2]string][]Value // by text and language
-	passages         []*indexedPassage     // of the current pair
-	counts           map[uint32]int32      // for each term, the number of sentences that contain it; nil until counted
-	sentences        int                   // in all passages of the call
+	scorer    scorer
+	indexes   map[string]*indexedPassage // by text
+	claims    map[claimKey]*parsedClaim
+	figures   map[[2]string][]Value // by text and language
+	passages  []*indexedPassage     // of the current pair
+	counts    map[uint32]int32      // for each term, the number of sentences that contain it; nil until counted
+	sentences int                   // in all passages of the call
 }
 
 type claimKey struct {
@@ -457,33 +457,6 @@ func (q *request) verbatim() bool {
 	return false
 }
 
-// changed returns the values of the claim that differ from its passages. The passages are read whole, since what the
-// evidence gives differently may be elsewhere as the claim has it; but only with reason: the evidence differs, or a
-// value is in no passage.
-func (q *request) changed(evidence *comparison, missing []Term) []Conflict {
-	isValue := func(t Term) bool { return t.Kind != TermWord }
-	if evidence == nil || len(evidence.found) == 0 && !slices.ContainsFunc(missing, isValue) {
-		return nil
-	}
-	whole := make([]Span, len(q.passages))
-	for i, p := range q.passages {
-		whole[i] = Span{i, ibid.Span{End: len(p.text)}}
-	}
-	return q.compared(whole).found
-}
-
-// compared compares the claim with some pieces of its passages. It returns nil if there are none.
-func (q *request) compared(evidence []Span) *comparison {
-	if len(evidence) == 0 {
-		return nil
-	}
-	pieces := make([]piece, len(evidence))
-	for i, e := range evidence {
-		pieces[i] = piece{e.Passage, e.Start, textAt(q.passages[e.Passage].text, e.Span)}
-	}
-	return compareIn(q.scorer.claim.claim(), pieces...)
-}
-
 // worthReading is the least share of the claim that the evidence would contain with the figures included for them to be
 // read: reading them costs as much as all the rest, and below it they change no verdict.
 const worthReading = 0.6
@@ -535,7 +508,7 @@ func (q *request) figuresOf(content, language string) []Value {
 	key := [2]string{content, language}
 	values, ok := q.figures[key]
 	if !ok {
-		values = figuresOf(text.Head(content, maxChangedClaim), language)
+		values = figuresOf(text.Head(content, maxClaim), language)
 		q.figures[key] = values
 	}
 	return values

@@ -32,14 +32,15 @@ func check(t *testing.T, pairs ...Pair) []Verdict {
 // checkVerdict checks the invariants of the default checker's verdicts.
 func checkVerdict(t *testing.T, p *Pair, v *Verdict) {
 	t.Helper()
-	if v.Score != nil && !(*v.Score >= 0 && *v.Score <= 1) {
-		t.Errorf("score %g", *v.Score)
+	if v.Closeness != nil && !(*v.Closeness >= 0 && *v.Closeness <= 1) {
+		t.Errorf("score %g", *v.Closeness)
 	}
-	if v.Label == Contradicted || v.Label == "" || v.Escalated || v.Err != nil || v.By != "lexical@1" {
+	if v.Label == Contradicted || v.Label == "" || v.Escalated || v.Err != nil || v.By != "lexical@2" {
 		t.Errorf("label %q, escalated %t, error %v, by %q", v.Label, v.Escalated, v.Err, v.By)
 	}
-	if v.Label == Supported && (v.Score == nil || *v.Score < v.Threshold || v.Changed || len(v.Evidence) == 0) {
-		t.Errorf("supported with score %v, changed %t, %d pieces of evidence", v.Score, v.Changed, len(v.Evidence))
+	if v.Label == Unsupported || v.Label == Supported && (v.Closeness == nil || len(v.Evidence) == 0) ||
+		(v.Label == Differs) != (len(v.Differences) > 0) {
+		t.Errorf("%s, closeness %v, differences %v, %d pieces of evidence", v.Label, v.Closeness, v.Differences, len(v.Evidence))
 	}
 	if len(v.Evidence) > maxEvidence+windowLength || len(v.Missing) > maxMissing {
 		t.Errorf("%d pieces of evidence, %d missing terms", len(v.Evidence), len(v.Missing))
@@ -56,7 +57,7 @@ func checkVerdict(t *testing.T, p *Pair, v *Verdict) {
 			t.Errorf("missing %q, but its span has %q", m.Text, got)
 		}
 	}
-	for _, c := range v.Conflicts {
+	for _, c := range v.Differences {
 		checkSpan(t, p.Claim, c.A.Span)
 		if c.A.Passage != -1 || c.B.Passage < 0 || c.B.Passage >= len(p.Passages) {
 			t.Fatalf("conflict between passages %d and %d", c.A.Passage, c.B.Passage)
@@ -104,26 +105,26 @@ func TestLexical(t *testing.T) {
 		{
 			"verbatim sentences", "The tower was finished in 1874 and is 41 metres high.",
 			[]string{benchPassage},
-			Supported,
+			Unjudged, // two sentences
 			[]string{"The tower was finished in 1874. It is 41 metres high, and its walls are almost three metres thick at the base."},
 			nil,
 		},
-		{"other words", "Anna Petersen, an engineer, was hired by the board to build the light.", []string{benchPassage}, Supported, nil, nil},
-		{"another topic", "Penguins breed in colonies on the ice of Antarctica.", []string{benchPassage}, Unsupported, nil, nil},
+		{"other words", "Anna Petersen, an engineer, was hired by the board to build the light.", []string{benchPassage}, Unjudged, nil, nil},
+		{"another topic", "Penguins breed in colonies on the ice of Antarctica.", []string{benchPassage}, Unjudged, nil, nil},
 		{
 			"an absent name", "The lighthouse was designed by Miguel Santos of Lisbon.",
 			[]string{benchPassage},
-			Unsupported, nil,
+			Unjudged, nil,
 			[]string{"Lisbon", "Miguel Santos", "designed"},
 		},
 		{"two passages", "The tower is 41 metres high, and its lamp burned colza oil.", []string{
 			"The tower on the cliff is 41 metres high.", "Its lamp burned colza oil until 1891.",
-		}, Supported, []string{"The tower on the cliff is 41 metres high.", "Its lamp burned colza oil until 1891."}, nil},
+		}, Unjudged, []string{"The tower on the cliff is 41 metres high.", "Its lamp burned colza oil until 1891."}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := check(t, Pair{Claim: test.claim, Passages: passages(test.passages...)})[0]
 			if v.Label != test.want {
-				t.Errorf("%s, want %s (score %.2f, signals %v)", v.Label, test.want, *v.Score, v.Signals)
+				t.Errorf("%s, want %s (score %.2f, signals %v)", v.Label, test.want, *v.Closeness, v.Signals)
 			}
 			var evidence, missing []string
 			for _, e := range v.Evidence {
@@ -150,8 +151,8 @@ func TestQuotation(t *testing.T) {
 		quote := benchPassage[s.Start:s.End]
 		for _, claim := range []string{quote, strings.ToUpper(quote), "“" + strings.TrimSuffix(quote, ".") + "” [1]."} {
 			v := check(t, Pair{Claim: claim, Passages: passages(benchPassage)})[0]
-			if !v.Verbatim || v.Label != Supported || *v.Score < verbatimScore || v.Word() != "supported-verbatim" {
-				t.Errorf("%s, verbatim %t, score %.2f: %q", v.Label, v.Verbatim, *v.Score, claim)
+			if !v.Verbatim || v.Label != Supported || *v.Closeness < verbatimScore || v.Word() != "supported-verbatim" {
+				t.Errorf("%s, verbatim %t, score %.2f: %q", v.Label, v.Verbatim, *v.Closeness, claim)
 			}
 			if len(v.Missing) > 0 || len(v.Evidence) == 0 || !strings.Contains(benchPassage[v.Evidence[0].Start:v.Evidence[0].End], quote) {
 				t.Errorf("evidence %v, missing %v: %q", v.Evidence, v.Missing, claim)
@@ -171,14 +172,14 @@ func TestChangedNumber(t *testing.T) {
 				continue
 			}
 			v := check(t, Pair{Claim: strings.Replace(quote, test[0], test[1], 1), Passages: passages(benchPassage)})[0]
-			if !v.Changed || v.Label == Supported || v.Verbatim || v.Word() == "supported-lexical" {
-				t.Errorf("%s for %s: %s, changed %t, conflicts %v", test[1], test[0], v.Label, v.Changed, v.Conflicts)
+			if v.Label != Differs || v.Verbatim || v.Word() != "differs" {
+				t.Errorf("%s for %s: %s, differences %v", test[1], test[0], v.Label, v.Differences)
 			}
 		}
 	}
 }
 
-// A figure in another form counts as present; a different one is missing, or a conflict.
+// A figure in another form counts as present; a different one is missing, or a difference.
 func TestFigures(t *testing.T) {
 	for _, lines := range readCases(t, "figures.txt") {
 		passage := strings.ReplaceAll(lines[0], `\n`, "\n")
@@ -188,14 +189,14 @@ func TestFigures(t *testing.T) {
 			missing := slices.ContainsFunc(v.Missing, func(m Term) bool {
 				return strings.ContainsAny(m.Text, "0123456789") || m.Text == "half" || m.Text == "kilogram"
 			})
-			if !differs && (missing || v.Changed || v.Label != Supported) || differs && v.Label == Supported {
-				t.Errorf("%s (%.2f), changed %t, missing %v: %s", v.Label, *v.Score, v.Changed, v.Missing, claim)
+			if !differs && (missing || v.Label == Differs) || differs && v.Label == Supported {
+				t.Errorf("%s (%.2f), differences %v, missing %v: %s", v.Label, *v.Closeness, v.Differences, v.Missing, claim)
 			}
 		}
 	}
 }
 
-// What cannot be checked is unverified, with the reason, and never an error.
+// What cannot be compared is unchecked or unjudged, with the reason, and never an error.
 func TestUncheckable(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -227,8 +228,12 @@ func TestUncheckable(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := check(t, test.pair)[0]
-			if v.Label != Unverified || v.Score != nil || v.Word() != "support-unchecked" || !v.has(test.issue) {
-				t.Errorf("%s, score %v, issues %v", v.Label, v.Score, v.Issues)
+			want := Unchecked
+			if test.issue == issueLanguagesDiffer {
+				want = Unjudged
+			}
+			if v.Label != want || v.Closeness != nil || v.Word() != string(want) || !v.has(test.issue) {
+				t.Errorf("%s, closeness %v, issues %v", v.Label, v.Closeness, v.Issues)
 			}
 		})
 	}
@@ -238,7 +243,7 @@ func TestUncheckable(t *testing.T) {
 func TestLimits(t *testing.T) {
 	long := strings.Repeat(benchPassage+" ", 1<<20/len(benchPassage)+1)
 	v := check(t, Pair{Claim: long, Passages: passages(benchPassage)})[0]
-	if v.Label != Partial || !v.has(issueClaimTruncated) {
+	if v.Label == Supported || !v.has(issueClaimTruncated) {
 		t.Errorf("a claim of 1 MB: %s, issues %v", v.Label, v.Issues)
 	}
 	for _, m := range v.Missing {
@@ -260,7 +265,7 @@ func TestLimits(t *testing.T) {
 	check(t, Pair{Claim: strings.Repeat("\x80", maxClaim+1), Passages: passages(benchPassage)})
 	huge := strings.Repeat("Lorem ipsum dolor sit amet. ", maxPassage/28) + benchPassage + strings.Repeat(" x", maxPassage/2)
 	v = check(t, Pair{Claim: "The tower was finished in 1874 and is 41 metres high.", Passages: passages(huge)})[0]
-	if !v.has(issuePassageTruncated) || v.Score == nil {
+	if !v.has(issuePassageTruncated) || v.Closeness == nil {
 		t.Errorf("a passage of %d bytes: %s, issues %v", len(huge), v.Label, v.Issues)
 	}
 	flat := strings.Repeat("tower lighthouse granite lamp ", 1<<16)
@@ -279,14 +284,14 @@ func TestLanguages(t *testing.T) {
 		claim, passage, language string
 		want                     Label
 	}{
-		{"Der Leuchtturm wurde von Anna Petersen gebaut.", german, "de", Supported},
-		{"Der Leuchtturm ist 41 Meter hoch.", german, "de", Supported},
-		{"Die Brücke über den Fluss wurde im Krieg zerstört.", german, "de", Unsupported},
+		{"Der Leuchtturm wurde von Anna Petersen gebaut.", german, "de", Unjudged},
+		{"Der Leuchtturm ist 41 Meter hoch.", german, "de", Unjudged},
+		{"Die Brücke über den Fluss wurde im Krieg zerstört.", german, "de", Unjudged},
 		{"灯台は1874年に完成した。", "灯台は1874年に完成した。高さは41メートルで、壁の厚さは約3メートルである。", "ja", Supported},
 	} {
 		v := check(t, Pair{Claim: test.claim, Passages: passages(test.passage)})[0]
 		if v.Label != test.want {
-			t.Errorf("%s: %s, want %s (%v, %v)", test.claim, v.Label, test.want, *v.Score, v.Signals)
+			t.Errorf("%s: %s, want %s (%v, %v)", test.claim, v.Label, test.want, *v.Closeness, v.Signals)
 		}
 		if want := []ibid.Issue{{Code: issueLanguageUnmeasured, Detail: test.language}}; cmp.Diff(want, v.Issues) != "" {
 			t.Errorf("%s: issues %v, want %v", test.claim, v.Issues, want)
@@ -306,18 +311,18 @@ func TestSameLanguage(t *testing.T) {
 		{Claim: "東京大学設立", Passages: passages("東京大学は1877年に設立された。")},
 	} {
 		v := check(t, p)[0]
-		if v.has(issueLanguagesDiffer) || v.Score == nil {
+		if v.has(issueLanguagesDiffer) || v.Closeness == nil {
 			t.Errorf("%s: %s, issues %v", p.Claim, v.Label, v.Issues)
 		}
 	}
 }
 
-// In languages without calibration, a claim with a figure that no passage contains is not supported.
+// Verbatim claims and figures are compared in any language.
 func TestFigureInOtherLanguage(t *testing.T) {
 	german := "Der Leuchtturm auf dem Felsen wurde 1874 von der Ingenieurin Anna Petersen gebaut. Er ist 41 Meter hoch."
 	for claim, want := range map[string]Label{
 		"Der Leuchtturm auf dem Felsen wurde 1874 von der Ingenieurin Anna Petersen gebaut.": Supported,
-		"Der Leuchtturm auf dem Felsen wurde 1847 von der Ingenieurin Anna Petersen gebaut.": Partial,
+		"Der Leuchtturm auf dem Felsen wurde 1847 von der Ingenieurin Anna Petersen gebaut.": Differs,
 	} {
 		if v := check(t, Pair{Claim: claim, Passages: passages(german)})[0]; v.Label != want {
 			t.Errorf("%s: %s, want %s (missing %v)", claim, v.Label, want, v.Missing)
@@ -359,8 +364,8 @@ func TestUnrelatedText(t *testing.T) {
 			"one document":    passages(long[:len(long)/2] + "\n\n" + benchPassage + "\n\n" + long[len(long)/2:]),
 		} {
 			v := check(t, Pair{Claim: claim, Passages: p})[0]
-			if v.Label != alone.Label || *v.Score < *alone.Score-.02 { // with more text, more words match by chance
-				t.Errorf("%s: %s %.2f, alone %s %.2f: %s", name, v.Label, *v.Score, alone.Label, *alone.Score, claim)
+			if v.Label != alone.Label || *v.Closeness < *alone.Closeness-.02 { // with more text, more words match by chance
+				t.Errorf("%s: %s %.2f, alone %s %.2f: %s", name, v.Label, *v.Closeness, alone.Label, *alone.Closeness, claim)
 			}
 		}
 	}
@@ -372,16 +377,16 @@ func TestParity(t *testing.T) {
 	for _, claim := range []string{benchClaim, "The lamp burned oil.", "Paraffin was cheap."} {
 		m := s.Score(englishClaim(claim), indexPassage(benchPassage))
 		v := check(t, Pair{Claim: claim, Passages: passages(benchPassage)})[0]
-		if m.Score != *v.Score {
-			t.Errorf("%g, but Check returns %g: %s", m.Score, *v.Score, claim)
+		if m.Score != *v.Closeness {
+			t.Errorf("%g, but Check returns %g: %s", m.Score, *v.Closeness, claim)
 		}
 		if m.Window != v.Evidence[0].Span {
 			t.Errorf("window %v, but Check returns %v: %s", m.Window, v.Evidence[0].Span, claim)
 		}
 		long := strings.Repeat("Penguins breed in colonies. ", 200) + benchPassage
 		m, v = s.Score(englishClaim(claim), indexPassage(long)), check(t, Pair{Claim: claim, Passages: passages(long)})[0]
-		if m.Score != *v.Score || m.Window != v.Evidence[0].Span {
-			t.Errorf("in a long text %g at %v, but Check returns %g at %v: %s", m.Score, m.Window, *v.Score, v.Evidence[0].Span, claim)
+		if m.Score != *v.Closeness || m.Window != v.Evidence[0].Span {
+			t.Errorf("in a long text %g at %v, but Check returns %g at %v: %s", m.Score, m.Window, *v.Closeness, v.Evidence[0].Span, claim)
 		}
 	}
 }
@@ -425,41 +430,21 @@ func TestCheckCancelled(t *testing.T) {
 	}
 }
 
-func TestThresholds(t *testing.T) {
-	p := Pair{Claim: "Anna Petersen, an engineer, was hired by the board to build the light.", Passages: passages(benchPassage)}
-	for _, test := range []struct {
-		l    Lexical
-		want Label
-	}{
-		{Lexical{Threshold: 0.01}, Supported},
-		{Lexical{Threshold: 0.999999}, Unverified},
-		{Lexical{Threshold: 0.999999, Floor: 0.99999}, Unsupported},
-	} {
-		v, err := test.l.Check(t.Context(), []Pair{p})
-		if err != nil || v[0].Label != test.want || v[0].Threshold != test.l.Threshold {
-			t.Errorf("%+v: %s at %g, error %v", test.l, v[0].Label, v[0].Threshold, err)
-		}
-		if test.l.Info().Params == new(Lexical).Info().Params {
-			t.Errorf("%+v has the params of the defaults", test.l)
-		}
-	}
-}
-
 func TestWord(t *testing.T) {
 	for _, test := range []struct {
 		verdict Verdict
 		want    string
 	}{
-		{Verdict{}, "support-unchecked"},
+		{Verdict{}, "unjudged"},
 		{Verdict{Label: Supported}, "supported-lexical"},
-		{Verdict{Label: Supported, By: "lexical@1"}, "supported-lexical"},
+		{Verdict{Label: Supported, By: "lexical@2"}, "supported-lexical"},
 		{Verdict{Label: Supported, By: "judge@2"}, "supported-judge"},
-		{Verdict{Label: Supported, By: "lexical@1", Verbatim: true}, "supported-verbatim"},
-		{Verdict{Label: Supported, By: "judge@2", Verbatim: true, Changed: true}, "support-suspect"},
-		{Verdict{Label: Partial}, "support-suspect"},
-		{Verdict{Label: Unsupported}, "unsupported-claim"},
-		{Verdict{Label: Contradicted}, "unsupported-claim"},
-		{Verdict{Label: Unverified}, "support-unchecked"},
+		{Verdict{Label: Supported, By: "lexical@2", Verbatim: true}, "supported-verbatim"},
+		{Verdict{Label: Differs, By: "lexical@2"}, "differs"},
+		{Verdict{Label: Unsupported, By: "judge@2"}, "unsupported-judge"},
+		{Verdict{Label: Contradicted}, "contradicted-judge"},
+		{Verdict{Label: Unjudged}, "unjudged"},
+		{Verdict{Label: Unchecked}, "unchecked"},
 	} {
 		if got := test.verdict.Word(); got != test.want {
 			t.Errorf("%+v is %s, want %s", test.verdict, got, test.want)
@@ -478,7 +463,7 @@ func TestValuesStayInTheirPassage(t *testing.T) {
 		p := Pair{Claim: test.Claim, Passages: passages(test.Passages...)}
 		v := check(t, p)[0]
 		var got []string
-		for _, c := range v.Conflicts {
+		for _, c := range v.Differences {
 			got = append(got, fmt.Sprintf("%s %d: %s / %s", c.Kind, c.B.Passage, c.A.ValueText(), c.B.ValueText()))
 		}
 		if got := strings.Join(got, "; "); got != test.Conflicts {
@@ -536,8 +521,8 @@ func TestDirections(t *testing.T) {
 // An answer to a question is verbatim if the passage contains its own words, whether or not it contains the question's.
 func TestVerbatimAnswer(t *testing.T) {
 	v := check(t, Pair{Claim: "Anna Petersen", Context: "Who built the bridge?", Passages: passages("Anna Petersen made the bridge in 1932.")})[0]
-	if !v.Verbatim || *v.Score >= verbatimScore {
-		t.Errorf("verbatim %t, score %.2f", v.Verbatim, *v.Score)
+	if !v.Verbatim || *v.Closeness >= verbatimScore {
+		t.Errorf("verbatim %t, score %.2f", v.Verbatim, *v.Closeness)
 	}
 }
 

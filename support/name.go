@@ -19,9 +19,7 @@ var (
 	notOnly   = lists["not-only"]
 	noDoubt   = lists["no-doubt"]
 
-	falseAdverbs   = lists["cue-falsely"]
-	modalWords     = lists["modal"]
-	notConditional = lists["not-conditional"]
+	falseAdverbs = lists["cue-falsely"]
 )
 
 // names appends the names of the text: runs of capitalised words, with the small words inside names. Words wholly
@@ -196,51 +194,6 @@ func (r *valueReader) afterThat(i int) int {
 
 // thatWords is the most words between a verb and its "that".
 const thatWords = 5
-
-// modality reads a word that marks what follows as possible, planned, alleged or certain.
-func (r *valueReader) modality(i int) int {
-	class, next := modalWords[r.low(i)+" "+r.low(i+1)].name, i+2
-	if class == "" {
-		class, next = modalWords[r.low(i)].name, i+1
-	}
-	if token := r.at(i); class == "" || token.upper && !token.caps && !token.opens {
-		return i
-	}
-	if class == "conditional" {
-		return r.condition(i)
-	}
-	r.operator(Value{Kind: ValueModality, Words: []string{class}}, i, next)
-	return next
-}
-
-// condition reads an "if" or "unless" that sets a condition. Its scope is the clause that depends on it: the one
-// before, or the one after the comma that ends the condition.
-func (r *valueReader) condition(i int) int {
-	if notConditional.has(r.low(i-1)) || notConditional.has(r.low(i+1)) {
-		return i
-	}
-	inClause := func(j int) bool { return j >= 0 && r.sameSentence(i, j) && !breaks.has(r.low(j)) }
-	from, to := i, i
-	for i-from < maxScope && inClause(from-1) {
-		from--
-	}
-	if from == i {
-		for from++; from-i < maxScope && r.sameSentence(i, from) && r.low(from) != ","; from++ {
-		}
-		from++
-		for to = from; to-from < maxScope && inClause(to); to++ {
-		}
-	}
-	if from >= to {
-		return i
-	}
-	r.out = append(r.out, Value{
-		Kind: ValueModality, Words: []string{"conditional"},
-		Span:  ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end},
-		Scope: ibid.Span{Start: r.tokens[from].start, End: r.tokens[to-1].end},
-	})
-	return i + 1
-}
 
 // degree reads one or two words that have an opposite.
 func (r *valueReader) degree(i int) int {

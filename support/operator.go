@@ -1,61 +1,16 @@
 package support
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid"
 )
 
-// The focus of a negation or modality is the words after it: what it denies, or calls planned or alleged.
-const (
-	focusWords = 4 // the most words in a focus
-	// denialFocus is the least share of what the claim denies that the evidence's best sentence must contain if that
-	// sentence has a word of refusal or lack.
-	denialFocus = .15
-	// Unless it contains saysDenied of the claim, the sentence must contain leastDenied of what the claim denies.
-	saysDenied  = .5
-	leastDenied = .4
-	// deniedOverlap and deniedFocus are the least shares of the claim and of the focus for a denial in the evidence.
-	deniedOverlap = .5
-	deniedFocus   = .6
-	// alike is how close another sentence must come to the best one for its denials to count too.
-	alike = .7
-	// besideSentences is how many sentences before and after the best one are searched for a denial. The denial
-	// must include besideWords of the claim's words, unless the sentence comes close to the best one.
-	besideSentences = 2
-	besideWords     = 2
-	// modalOverlap and modalFocus are the least shares for modalities.
-	modalOverlap = .45
-	modalFocus   = .6
-)
+// The focus of a negation is the words after it, which it denies.
+const focusWords = 4 // the most words in a focus
 
-// operators compares the negations and modalities of claim and evidence.
-func (c *comparison) operators() {
-	for i := range c.values {
-		switch v := &c.claim.values[i]; {
-		case v.Kind == ValueNegation && !c.aboutSource(v):
-			c.denial(i)
-		case v.Kind == ValueModality:
-			c.modal(i)
-		}
-	}
-	for i := range c.evidence.values {
-		if len(c.found) >= maxConflicts {
-			return
-		}
-		switch c.evidence.values[i].Kind {
-		case ValueNegation:
-			c.deniedBy(i)
-		case ValueModality:
-			c.modalBy(i)
-		default:
-		}
-	}
-}
-
-// focus returns the weights of the words in the focus of a negation or modality of t.
+// focus returns the weights of the words in the focus of a negation of t.
 func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64) {
 	weights = make(map[uint32]float64, focusWords)
 	v := &t.values[value]
@@ -101,139 +56,6 @@ func (t *valuedText) denied(i int) bool {
 	return slices.ContainsFunc(t.values[s.values[0]:s.values[1]], func(v Value) bool {
 		return v.Kind == ValueNegation && v.Scope.Start <= t.tokens[i].start && t.tokens[i].end <= v.Scope.End
 	})
-}
-
-// share returns how much of some words a sentence of the evidence contains.
-func (c *comparison) share(weights map[uint32]float64, total float64, sentence int) float64 {
-	sum := 0.
-	for key, weight := range weights {
-		if slices.ContainsFunc(c.evidence.tokensOf(sentence), func(t valueToken) bool { return t.key == key }) {
-			sum += weight
-		}
-	}
-	return sum / max(total, 1e-9)
-}
-
-// claimShare returns how much of some words the claim contains.
-func (c *comparison) claimShare(weights map[uint32]float64, total float64) float64 {
-	sum := 0.
-	for key, weight := range weights {
-		if c.claimKeys[key] {
-			sum += weight
-		}
-	}
-	return sum / max(total, 1e-9)
-}
-
-// bestSentence returns the sentence of the evidence that contains most of some words of the claim, and of the claim.
-func (c *comparison) bestSentence(weights map[uint32]float64, total float64) (sentence int, share float64) {
-	sentence, most := -1, 0.
-	for i := range c.evidence.sentences {
-		has := c.share(weights, total, i)
-		if sum := has + 2*c.overlap[i]; sentence < 0 || sum > most {
-			sentence, most, share = i, sum, has
-		}
-	}
-	return sentence, share
-}
-
-// denial looks in the evidence for what the claim denies.
-func (c *comparison) denial(value int) {
-	keys, total := c.claim.focus(value)
-	best, share := c.bestSentence(keys, total)
-	if best < 0 || share < leastDenied && c.overlap[best] < saysDenied {
-		return
-	}
-	for i := max(0, best-besideSentences); i < min(best+besideSentences+1, len(c.evidence.sentences)); i++ {
-		s, least := &c.evidence.sentences[i], besideWords
-		if c.overlap[i] >= alike*c.overlap[best] {
-			least = 1
-			if share < denialFocus && c.evidence.hasWord(i, negativeWord) {
-				return
-			}
-		}
-		if c.evidence.denies(s.values, keys, c.claimKeys, least) {
-			return
-		}
-	}
-	v := &c.claim.values[value]
-	span, place := c.evidence.extent(best, keys)
-	c.addSpan(ConflictNegation, v.withScope(), c.claim.places[value], span, place)
-	c.note("negation: the claim denies %s, the source does not", c.claim.quoted(v))
-}
-
-func (c *comparison) note(format string, args ...any) {
-	c.found[len(c.found)-1].Note = fmt.Sprintf(format, args...)
-}
-
-// deniedBy looks in the claim for what the evidence denies.
-func (c *comparison) deniedBy(value int) {
-	v, place := &c.evidence.values[value], c.evidence.places[value]
-	keys, total := c.evidence.focus(value)
-	if total > 0 && c.overlap[c.evidence.tokens[place].sentence] >= deniedOverlap &&
-		c.claimShare(keys, total) >= deniedFocus && !c.claim.denies([2]int{0, len(c.claim.values)}, keys, nil, 1) {
-		span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
-		c.addSpan(ConflictNegation, span, at, v.withScope(), place)
-		c.note("negation: the source denies %s, the claim does not", c.evidence.quoted(v))
-	}
-}
-
-// modal compares a modality of the claim with the evidence's on the same thing.
-func (c *comparison) modal(value int) {
-	v := &c.claim.values[value]
-	keys, total := c.claim.focus(value)
-	best, share := c.bestSentence(keys, total)
-	if best < 0 || total == 0 || c.overlap[best] < modalOverlap || share < modalFocus {
-		return
-	}
-	other := -1
-	s := c.evidence.sentences[best]
-	for i := s.values[0]; i < s.values[1]; i++ {
-		if e := &c.evidence.values[i]; e.Kind == ValueModality {
-			if !differentModality(v.Words[0], e.Words[0]) {
-				return
-			}
-			if focus, all := c.evidence.focus(i); c.claimShare(focus, all) >= modalFocus {
-				other = i
-			}
-		}
-	}
-	if other >= 0 {
-		c.add(ConflictModality, value, other)
-	}
-}
-
-// modalBy looks for what the evidence calls possible, planned or alleged and the claim states as a fact.
-func (c *comparison) modalBy(value int) {
-	v, place := &c.evidence.values[value], c.evidence.places[value]
-	keys, total := c.evidence.focus(value)
-	sentence := c.evidence.tokens[place].sentence
-	weak := v.Words[0] == "certain" || v.Words[0] == "suggested" || v.Words[0] == "unreal"
-	if weak || len(keys) < 2 || c.overlap[sentence] < modalOverlap ||
-		c.claimShare(keys, total) < modalFocus {
-		return
-	}
-	for i := range c.claim.values {
-		own := &c.claim.values[i]
-		sure := own.Kind == ValueModality && own.Words[0] == "certain" && v.Words[0] == "conditional"
-		if (own.Kind == ValueModality || own.Kind == ValueNegation) && !sure {
-			return
-		}
-	}
-	for i := range c.evidence.sentences {
-		if i != sentence && c.overlap[i] >= alike*c.overlap[sentence] && c.share(keys, total, i) >= modalFocus {
-			return
-		}
-	}
-	span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
-	c.addSpan(ConflictModality, span, at, v.Span, place)
-	c.note("modality: the source says %s, the claim does not", c.evidence.text[v.Span.Start:v.Span.End])
-}
-
-// differentModality reports whether two modalities contradict each other: what is planned will be, so these do not.
-func differentModality(a, b string) bool {
-	return a != b && a != "unreal" && b != "unreal" && (a == "certain" && b != "planned" || b == "certain" &&
-		a != "planned")
 }
 
 // withScope returns the span of a negation with what it denies.
@@ -294,14 +116,6 @@ var (
 	limitingWords = lists["limiting"]
 	sourceWords   = lists["of-source"]
 )
-
-// aboutSource reports whether a negation is about what a source does not say, which the source itself cannot
-// confirm.
-func (c *comparison) aboutSource(v *Value) bool {
-	return slices.ContainsFunc(c.claim.tokens, func(t valueToken) bool {
-		return t.start >= v.Span.Start && t.end <= v.Scope.End && sourceWords.has(t.low)
-	})
-}
 
 // negativeWord reports whether a word denies or limits its sentence.
 func negativeWord(low string) bool { return limitingWords.has(low) || denyingWord(low) }

@@ -228,9 +228,9 @@ const (
 // concurrent use; its fields must not change after first use.
 //
 // The API splits a claim into sentences and cites the facts that support each. If all are cited, the claim is
-// [Supported]; if some are, [Partial]; if none is, [Unsupported]. Facts that it returns against a sentence make the
+// [Supported], else [Unsupported]. Facts that it returns against a sentence make the
 // claim [Contradicted]; only projects that Google admitted to that experiment get them. Numbers are compared again by
-// rules, see [Verdict.Changed]. [Pair.Context] is not sent. Nothing is cached.
+// rules, see [Verdict.Differences]. [Pair.Context] is not sent. Nothing is cached.
 type Grounding struct {
 	// Project is the Google Cloud project, by number or id, from which the URL is built. URL is a full one to use
 	// instead.
@@ -292,7 +292,7 @@ func (g *Grounding) endpoint(ctx context.Context) (*endpoint, error) {
 
 // check judges one pair.
 func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdict {
-	v := Verdict{Label: Unverified, By: g.Info().By(), Threshold: g.threshold()}
+	v := Verdict{Label: Unjudged, By: g.Info().By()}
 	switch {
 	case strings.TrimSpace(p.Claim) == "":
 		v.Err = errors.New("the claim is empty")
@@ -366,28 +366,25 @@ func (v *Verdict) ground(p *Pair, found *call.Grounding, facts []Span) {
 		}
 		v.Evidence = appendChunks(v.Evidence, p, found, facts, c.For)
 		against = appendChunks(against, p, found, facts, c.Against)
-		if scored = scored && c.Score != nil; scored && (v.Score == nil || *c.Score < *v.Score) {
-			v.Score = c.Score // the score of the weakest sentence
+		if scored = scored && c.Score != nil; scored && (v.Closeness == nil || *c.Score < *v.Closeness) {
+			v.Closeness = c.Score // the score of the weakest sentence
 		}
 	}
 	if checked > 0 && !scored {
-		v.Score = found.Score
+		v.Closeness = found.Score
 	}
-	if v.Score != nil && !(*v.Score >= 0 && *v.Score <= 1) {
-		v.Score = nil
+	if v.Closeness != nil && !(*v.Closeness >= 0 && *v.Closeness <= 1) {
+		v.Closeness = nil
 	}
 	switch {
 	case checked == 0:
 		v.note(issueNoCheckNeeded, "the API found nothing in the claim that needs support")
 	case len(against) > 0 && cited > 0:
-		v.Label = Partial
 		v.note(issueDisputed, "some facts support the claim, others contradict it")
 	case len(against) > 0:
 		v.Label = Contradicted
 	case cited == checked:
 		v.Label = Supported
-	case cited > 0:
-		v.Label = Partial
 	default:
 		v.Label = Unsupported
 	}

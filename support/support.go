@@ -12,13 +12,15 @@ import (
 // Label is a [Checker]'s judgement on a claim and its passages.
 type Label string
 
-// The labels. The zero Label means the same as [Unverified].
+// The labels. The zero Label means the same as [Unjudged]. Words alone never say more than Differs: whether a passage
+// means what a claim says, or denies it, is for a judge.
 const (
-	Supported    Label = "supported"    // the passages say it
-	Partial      Label = "partial"      // they say part of it, or all but a number, date, name or negation
-	Unsupported  Label = "unsupported"  // they do not say it; they need not deny it
-	Contradicted Label = "contradicted" // they deny it; set only by a configured judge, never by rules
-	Unverified   Label = "unverified"   // the checker abstains, or could not find out
+	Supported    Label = "supported"    // the passages say it, word for word or nearly so, or a judge says that they do
+	Differs      Label = "differs"      // they say it, but for one detail; the words of both are in [Verdict.Differences]
+	Unjudged     Label = "unjudged"     // they were read, and nobody has judged what they mean
+	Unsupported  Label = "unsupported"  // a judge says that they do not say it, or not all of it
+	Contradicted Label = "contradicted" // a judge says that they deny it
+	Unchecked    Label = "unchecked"    // there was nothing to read
 )
 
 // Passage is a text that may support a claim.
@@ -93,25 +95,25 @@ type Term struct {
 // Verdict is the judgement of a [Checker] on one [Pair].
 type Verdict struct {
 	Label Label
-	// Score is the probability in [0, 1] that people who read both would call the claim supported; see
-	// [Info.Calibrated]. Nil if the checker has none.
-	Score    *float64
-	Evidence []Span // where the passages support the claim, best first
-	Missing  []Term // the terms of the claim that the evidence lacks, rarest first
-	// Conflicts are the differing values behind Changed: A is the claim's side, B the evidence's.
-	Conflicts []Conflict
+	// Closeness is how near the passages are to the claim, in [0, 1]: a number to rank and select passages by, not the
+	// probability that the claim is true. A judge sets it to the probability that its model gave to supported. Nil if
+	// the checker has none.
+	Closeness *float64
+	Evidence  []Span // where the passages are nearest to the claim, best first
+	Missing   []Term // the terms of the claim that the evidence lacks, rarest first
+	// Differences are the details in which the claim differs: A is the claim's side, B the evidence's. With labels other
+	// than [Differs] they only annotate a judge's verdict.
+	Differences []Conflict
 	// WrongSource is where Pair.Others says the claim, if the passages do not; nil if nowhere, or if it was not looked
 	// for.
 	WrongSource *Span
 	Verbatim    bool // the evidence contains the claim word for word
-	Changed     bool // a number, date, name or negation of the claim differs from the evidence
-	// Signals are the parts of the judgement by name, to explain it. The names belong to the checker, except
+	// Signals are the parts of the closeness by name, to explain it. The names belong to the checker, except
 	// [SignalContradiction].
 	Signals   map[string]float64
 	By        string       // the checker, as ID@Version
-	Threshold float64      // the least score of [Supported]; 0 if the checker has none
 	Escalated bool         // a [Cascade] asked its slow checker
-	Err       error        // why this pair could not be judged; the label is then always [Unverified]
+	Err       error        // why this pair could not be judged; the label is then always [Unjudged]
 	Issues    []ibid.Issue // irregularities: claim-truncated, language-unmeasured …
 }
 
@@ -119,29 +121,29 @@ func (v *Verdict) note(code, format string, args ...any) {
 	v.Issues = append(v.Issues, ibid.Issue{Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
+// CloseEnough is the closeness from which on passages that nobody judged may be taken for a claim's source.
+const CloseEnough = 0.6
+
+// IsClose reports whether the passages may be taken for the claim's source: the claim is supported, or they are close to
+// it and nobody says otherwise.
+func (v *Verdict) IsClose() bool {
+	return v.Label == Supported || v.Label == Unjudged && v.Closeness != nil && *v.Closeness >= CloseEnough
+}
+
 // Word returns the word that a manifest, a page or a report shows for v: supported-verbatim, supported-lexical,
-// supported-NAME for another checker, support-suspect, support-unchecked or unsupported-claim.
-//
-// It is support-suspect where a part is missing or a value differs, however high the score.
+// supported-NAME for another checker, differs, unjudged, unsupported-NAME, contradicted-NAME or unchecked.
 func (v *Verdict) Word() string {
+	name, _, _ := strings.Cut(v.By, "@")
 	switch v.Label {
 	case Supported:
-		switch name, _, _ := strings.Cut(v.By, "@"); {
-		case v.Changed:
-			return "support-suspect"
-		case v.Verbatim:
+		if v.Verbatim {
 			return "supported-verbatim"
-		case name == "":
-			return "supported-" + lexicalID
-		default:
-			return "supported-" + name
 		}
-	case Partial:
-		return "support-suspect"
+		return "supported-" + cmp.Or(name, lexicalID)
 	case Unsupported, Contradicted:
-		return "unsupported-claim"
+		return string(v.Label) + "-" + cmp.Or(name, "judge")
 	default:
-		return "support-unchecked"
+		return string(cmp.Or(v.Label, Unjudged))
 	}
 }
 
@@ -172,7 +174,6 @@ type Info struct {
 	ID, Version string
 	Params      string   // a hash of everything else that the verdicts depend on
 	Languages   []string // BCP 47 of the languages that it was measured in; empty if unknown
-	Calibrated  bool     // its scores are probabilities, measured on labelled pairs
 }
 
 // By returns ID@Version, as in [Verdict.By].
@@ -181,16 +182,14 @@ func (i Info) By() string { return i.ID + "@" + i.Version }
 // Report is a verdict as JSON. The member names are those of `ibid check --json` and will not change. Lists are never
 // null.
 type Report struct {
-	Label     Label            `json:"label"`
-	Score     *float64         `json:"score"`
-	Missing   []string         `json:"missing"`
-	Evidence  []ReportEvidence `json:"evidence"`
-	Word      string           `json:"word"` // as shown in a manifest or on a page
-	By        string           `json:"by"`
-	Threshold *float64         `json:"threshold"`
-	Verbatim  bool             `json:"verbatim"`
-	Changed   bool             `json:"changed"`
-	Conflicts []ReportConflict `json:"conflicts"`
+	Label       Label              `json:"label"`
+	Closeness   *float64           `json:"closeness"`
+	Differences []ReportDifference `json:"differences"`
+	Missing     []string           `json:"missing"`
+	Evidence    []ReportEvidence   `json:"evidence"`
+	Word        string             `json:"word"` // as shown in a manifest or on a page
+	By          string             `json:"by"`
+	Verbatim    bool               `json:"verbatim"`
 	// WrongSource is where another source says the claim and its own does not; Passage is an index in the others.
 	WrongSource *ReportEvidence `json:"wrong_source,omitempty"`
 }
@@ -206,8 +205,8 @@ type ReportEvidence struct {
 	Text    string  `json:"text"`
 }
 
-// ReportConflict is a value in which a claim differs from its evidence.
-type ReportConflict struct {
+// ReportDifference is a detail in which a claim differs from its evidence: the words of both, and a line to display.
+type ReportDifference struct {
 	Kind     ConflictKind `json:"kind"`
 	Claim    string       `json:"claim"`
 	Evidence string       `json:"evidence"`
@@ -217,11 +216,8 @@ type ReportConflict struct {
 // Report returns the verdict on p in its JSON form.
 func (v *Verdict) Report(p *Pair) *Report {
 	r := &Report{
-		Label: cmp.Or(v.Label, Unverified), Score: v.Score, Missing: v.MissingWords(), Evidence: []ReportEvidence{},
-		Word: v.Word(), By: v.By, Verbatim: v.Verbatim, Changed: v.Changed, Conflicts: v.ReportConflicts(),
-	}
-	if v.Threshold > 0 {
-		r.Threshold = &v.Threshold
+		Label: cmp.Or(v.Label, Unjudged), Closeness: v.Closeness, Differences: v.ReportDifferences(),
+		Missing: v.MissingWords(), Evidence: []ReportEvidence{}, Word: v.Word(), By: v.By, Verbatim: v.Verbatim,
 	}
 	if e := v.WrongSource; e != nil {
 		r.WrongSource = &ReportEvidence{Passage: e.Passage, Start: e.Start, End: e.End, Text: p.OtherText(*e)}
@@ -241,12 +237,12 @@ func (v *Verdict) MissingWords() []string {
 	return all
 }
 
-// ReportConflicts returns v.Conflicts in their JSON form. The list is never nil.
-func (v *Verdict) ReportConflicts() []ReportConflict {
-	all := []ReportConflict{}
-	for i := range v.Conflicts {
-		c := &v.Conflicts[i]
-		all = append(all, ReportConflict{c.Kind, c.A.ValueText(), c.B.ValueText(), c.Note})
+// ReportDifferences returns v.Differences in their JSON form. The list is never nil.
+func (v *Verdict) ReportDifferences() []ReportDifference {
+	all := []ReportDifference{}
+	for i := range v.Differences {
+		c := &v.Differences[i]
+		all = append(all, ReportDifference{c.Kind, c.A.ValueText(), c.B.ValueText(), c.Note})
 	}
 	return all
 }

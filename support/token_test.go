@@ -164,8 +164,8 @@ func TestQuestion(t *testing.T) {
 	with := check(t, p)[0]
 	p.Context = "Who painted the ceiling of the opera in Florence?"
 	other := check(t, p)[0]
-	if !(*with.Score > *other.Score) {
-		t.Errorf("%g as an answer to a question that the passage answers, %g to another", *with.Score, *other.Score)
+	if !(*with.Closeness > *other.Closeness) {
+		t.Errorf("%g as an answer to a question that the passage answers, %g to another", *with.Closeness, *other.Closeness)
 	}
 	if len(other.Missing) > 0 {
 		t.Errorf("words of the question are missing: %v", other.Missing)

@@ -21,7 +21,6 @@ const (
 	ValueName     ValueKind = "name"     // Words
 	ValueNegation ValueKind = "negation" // denies the text in Scope
 	ValueDegree   ValueKind = "degree"   // a word that has an opposite: rise, first, allowed
-	ValueModality ValueKind = "modality" // marks the text in Scope as possible, planned or alleged; Words says which
 )
 
 // UnitKind is what a unit measures: empty for a bare number, else count, ordinal, percent, points, length, mass, time,
@@ -73,7 +72,7 @@ type Value struct {
 	// are the two sides of its pair, its own first.
 	Words  []string
 	Unsure bool      // a name that may just be the first word of its sentence
-	Scope  ibid.Span // the rest of the clause, for a negation or modality
+	Scope  ibid.Span // the rest of the clause, for a negation
 
 	figure  ibid.Span // Span without the counted noun, for a number or date
 	raw     string    // the digits of a number as written, without spaces
@@ -99,8 +98,7 @@ type Date struct {
 //     to 2100, decades, centuries, BC; 3/4/1999 is both days. Year, month and day are set if given;
 //   - names: capitalised runs, acronyms, initials, with titles, possessives and diacritics folded;
 //   - negations: not, n't, no, never, without, cannot, neither, fails to, refuses to, lacks;
-//   - degrees: words that have opposites, such as rise and fall, first and last, allowed and banned, daily and weekly;
-//   - modalities: words that mark their scope as possible, planned, alleged or certain.
+//   - degrees: words that have opposites, such as rise and fall, first and last, allowed and banned, daily and weekly.
 //
 // The words are English. Digits, signs, ISO dates and month names are read in the languages that [Language] detects,
 // and so are Chinese and Japanese dates and units; a text in a language other than English has no names, negations or
@@ -157,7 +155,7 @@ func readValues(text string, tokens []valueToken, language string) []Value {
 func (r *valueReader) figures(words bool) {
 	readers := []func(i int) (next int){r.date, r.version, r.quantity, r.ordinal} // each returns i if it finds nothing
 	if words && !r.foreign {
-		readers = append(readers, r.negation, r.modality, r.degree)
+		readers = append(readers, r.negation, r.degree)
 	}
 	for i := 0; i < len(r.tokens); {
 		next := i
@@ -589,7 +587,7 @@ func readValuedText(language string, pieces ...piece) *valuedText {
 				covered = token.end // the noun says what is counted
 			case v.Kind == ValueName && !v.Unsure:
 				name = v.Span
-			case v.Kind == ValueNumber, v.Kind == ValueDate, v.Kind == ValueNegation, v.Kind == ValueModality:
+			case v.Kind == ValueNumber, v.Kind == ValueDate, v.Kind == ValueNegation:
 				covered = v.Span.End
 			}
 			value++

@@ -101,9 +101,9 @@ func FuzzValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		checkValues(t, text)
-		Changed(text, text)
+		differencesOf(text, text)
 		half := len(text) / 2
-		Changed(text[:half], text[half:])
+		differencesOf(text[:half], text[half:])
 		Conflicts([]Passage{{Text: text[:half]}, {Text: text[half:]}}, nil)
 	})
 }

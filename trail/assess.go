@@ -223,7 +223,7 @@ func (s *Summary) side(d *documents, r *docRow, e *support.Excerpt) ConflictSide
 }
 
 // maxWeighed is how many steps, the first with an answer, [Trail.Weigh] measures the usage of.
-const maxWeighed = 1000
+const maxWeighed = 50
 
 // Weigh measures, by words alone, how the sources of each step relate to it. It does not change Relevance, which others
 // report.

@@ -38,7 +38,7 @@ const maxQuoted = 1000
 
 // LinkOptions configures [Trail.Link]. Nil and the zero value mean the defaults.
 type LinkOptions struct {
-	Threshold   float64 // the least score of an inferred passage; 0 means what the checker calls supported
+	Threshold   float64 // the least score of an inferred passage; 0 means what the checker calls supported or close
 	PerSentence int     // the most passages inferred for one sentence; 0 means support.DefaultPerSentence
 	// The number of passages, and of steps, that a sentence is checked against; 0 means support.DefaultCandidates.
 	Candidates  int

@@ -142,7 +142,7 @@ func (l *linker) markDiffering(ctx context.Context) error {
 	}
 	for k := range verdicts {
 		v := &verdicts[k]
-		if score := jsonNumber(v.Score); l.holds(v) || score != nil && *score < leastLikely {
+		if score := jsonNumber(v.Closeness); l.holds(v) || score != nil && *score < leastLikely {
 			continue
 		}
 		if others := otherValues(pairs[k].Claim, pairs[k].Passages[0].Text, v); len(others) > 0 {
@@ -175,8 +175,8 @@ func otherValues(claim, passage string, v *support.Verdict) []otherValue {
 		all = otherFigures(claim, lacks[0], passage)
 	}
 	var inClaim, inPassage []string
-	for i := range v.Conflicts {
-		c := &v.Conflicts[i]
+	for i := range v.Differences {
+		c := &v.Differences[i]
 		if c.A.Passage != support.InClaim || !isValue(*c) {
 			continue
 		}
@@ -197,12 +197,8 @@ func otherValues(claim, passage string, v *support.Verdict) []otherValue {
 	return all
 }
 
-// isValue reports whether a conflict is between values, rather than between what is said about them.
-func isValue(c support.Conflict) bool {
-	return !slices.Contains(
-		[]support.ConflictKind{support.ConflictNegation, support.ConflictModality, support.ConflictRole}, c.Kind,
-	)
-}
+// isValue reports whether a difference is between values, rather than between what is said about them.
+func isValue(c support.Conflict) bool { return c.Kind != support.ConflictNegation }
 
 // otherFigures returns the figures of a passage that the one at a span of a claim may stand for: those of similar size
 // before the same word, closest first, and those that look like a slip.

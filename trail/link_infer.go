@@ -190,13 +190,14 @@ type hit struct {
 
 // holds reports whether a verdict is good enough to link a sentence.
 func (l *linker) holds(v *support.Verdict) bool {
+	closeness := jsonNumber(v.Closeness)
 	switch {
-	case v.Changed || v.Label == support.Contradicted:
+	case v.Label == support.Differs || v.Label == support.Contradicted:
 		return false
-	case l.options.Threshold > 0 && jsonNumber(v.Score) != nil:
-		return *v.Score >= l.options.Threshold
+	case l.options.Threshold > 0 && closeness != nil:
+		return *closeness >= l.options.Threshold
 	default:
-		return v.Label == support.Supported
+		return v.IsClose()
 	}
 }
 
@@ -248,7 +249,6 @@ const (
 
 var particulars = []*regexp.Regexp{
 	figures,
-	regexp.MustCompile(`[\pL\pN,;:] \p{Lu}\pL`),
 	regexp.MustCompile(`(?i)\b(?:the|this|that|these|those|it|its|they|them|their|he|him|his|she|her|there)\b`),
 }
 
@@ -259,14 +259,21 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *comp
 		return false
 	}
 	if _, ok := l.checker.(*support.Lexical); !ok {
-		score := jsonNumber(c.Verdict.Score)
+		score := jsonNumber(c.Verdict.Closeness)
 		return score != nil && *score >= leastLikely
 	}
 	least := leastRelevance
+	text := p.text(c)
 	for _, particular := range particulars {
 		if particular.MatchString(claim) {
 			least /= 2
 		}
+	}
+	switch named, shared := sharesName(claim, text); {
+	case shared:
+		least /= 2
+	case named && !figures.MatchString(claim) && !l.sharesWords(claim, text, 2):
+		return false // it is about something that the text does not name
 	}
 	byAnswers := c.Relevance
 	if answers != nil {
@@ -280,6 +287,31 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *comp
 	}
 	return c.Relevance+answerShare*byAnswers >= max(least, leastOfAll) &&
 		(figures.MatchString(claim) || !l.sharesTopicOnly(claim, p.text(c)))
+}
+
+// names matches names within a sentence: words with a capital letter that do not begin it.
+var names = regexp.MustCompile(`[\pL\pN,;:] (\p{Lu}\pL+)`)
+
+// sharesName reports whether a claim has names, and whether a text has one of them.
+func sharesName(claim, text string) (named, shared bool) {
+	for _, m := range names.FindAllStringSubmatch(claim, -1) {
+		named = true
+		if strings.Contains(text, m[1]) {
+			return true, true
+		}
+	}
+	return named, false
+}
+
+// sharesWords reports whether a claim shares at least n words with a text that the question does not have.
+func (l *linker) sharesWords(claim, text string, n int) bool {
+	asked, there := wordBeginnings(l.t.Question), wordBeginnings(text)
+	for word := range wordBeginnings(claim) {
+		if there[word] && !asked[word] {
+			n--
+		}
+	}
+	return n <= 0
 }
 
 // sharesTopicOnly reports whether a claim shares only one word with a text, and that is in the run's question, as in
@@ -310,22 +342,23 @@ func wordBeginnings(text string) map[string]bool {
 	return all
 }
 
-// saysOtherwise reports whether a text gives another value than a claim. Other conflicts, such as swapped roles, count
-// only in texts that otherwise support the claim.
+// saysOtherwise reports whether a text gives another value than a claim. A negation counts only in texts that are close
+// to the claim.
 func saysOtherwise(v *support.Verdict) bool {
 	if v.Label == support.Contradicted || slices.ContainsFunc(v.Missing, isFigure) {
 		return true
 	}
-	return v.Changed && (v.Score == nil || *v.Score >= v.Threshold || slices.ContainsFunc(v.Conflicts, isValue))
+	return v.Label == support.Differs &&
+		(v.Closeness == nil || *v.Closeness >= support.CloseEnough || slices.ContainsFunc(v.Differences, isValue))
 }
 
 // hit returns a candidate with the verdict on it as a hit.
 func (l *linker) hit(c *support.Candidate, v *support.Verdict, p *pool) hit {
 	h := hit{
-		pooled: p.of[c.Document], relevance: c.Relevance, threshold: cmp.Or(l.options.Threshold, v.Threshold),
+		pooled: p.of[c.Document], relevance: c.Relevance, threshold: cmp.Or(l.options.Threshold, support.CloseEnough),
 		by: v.By, span: c.Evidence,
 	}
-	if h.score = jsonNumber(v.Score); h.score == nil {
+	if h.score = jsonNumber(v.Closeness); h.score == nil {
 		h.threshold = 0
 	}
 	if h.span.Len() <= 0 {

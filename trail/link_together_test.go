@@ -71,7 +71,7 @@ type unscored struct{ support.Lexical }
 func (u *unscored) Check(ctx context.Context, in []support.Pair) ([]support.Verdict, error) {
 	list, err := u.Lexical.Check(ctx, in)
 	for i := range list {
-		list[i].Score, list[i].Threshold = nil, 0
+		list[i].Closeness = nil
 	}
 	return list, err
 }

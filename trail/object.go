@@ -34,6 +34,8 @@ const (
 	issueLimit        = "limit-reached"
 	issueDigest       = "bad-digest"
 	issueMarker       = "unresolved-marker"
+	issueUnread       = "result-unread"
+	issueRead         = "member-read"
 )
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

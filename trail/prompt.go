@@ -1,9 +1,6 @@
 package trail
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"encoding/xml"
 	"regexp"
 	"slices"
@@ -11,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/scan"
+	"github.com/ibidhq/ibid/internal/passage"
 )
 
 // Limits of what is read from a prompt.
@@ -69,114 +66,28 @@ func (s *Source) namePasted() {
 
 // pastedJSON reads documents in JSON, such as the results of a tool.
 func pastedJSON(text string) []Source {
-	if text == "" || text[0] != '[' && text[0] != '{' || !json.Valid([]byte(text)) {
+	if text == "" || text[0] != '[' && text[0] != '{' {
 		return nil
 	}
-	raw, ids := json.RawMessage(text), []string(nil)
-	if text[0] == '{' {
-		if raw = listMember(raw); raw == nil {
-			raw, ids = keyedResults(text)
+	found := passage.ReadText(text).Passages
+	if len(found) == 1 && len(found[0].Raw) == len(text) && text[0] == '{' {
+		return nil // one object, which may be anything
+	}
+	list := sourcesOf(found)
+	if len(list) == 0 && text[0] == '[' { // documents without words are their JSON
+		documents, err := ibid.ReadDocuments([]byte(text))
+		if err != nil {
+			return nil
+		}
+		for i := range documents {
+			d := &documents[i]
+			list = append(list, Source{DocumentID: d.ID, Title: d.Title, URL: d.URL, Content: d.Content})
 		}
 	}
-	var elements []json.RawMessage
-	if json.Unmarshal(raw, &elements) != nil {
-		return nil
+	for i := range list {
+		list[i].Rank, list[i].Retrieved = i+1, true
 	}
-	documents, err := ibid.ReadDocuments(raw)
-	if err != nil {
-		return nil
-	}
-	var list []Source
-	for i := range documents {
-		d := &documents[i]
-		s := Source{DocumentID: d.ID, Title: d.Title, URL: d.URL, Content: d.Content, Rank: i + 1, Retrieved: true}
-		s.fillFromMembers(elements[i])
-		if s.DocumentID == "" && ids != nil {
-			s.DocumentID = ids[i]
-		}
-		if strings.TrimSpace(s.Content) != "" {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// listMember returns the list of documents among the members of an object, or nil.
-func listMember(raw json.RawMessage) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
-		return nil
-	}
-	const lists = "documents results sources passages chunks matches hits items data context"
-	for name := range strings.FieldsSeq(lists) {
-		if m := bytes.TrimSpace(members[name]); bytes.HasPrefix(m, []byte("[")) {
-			return m
-		}
-	}
-	return nil
-}
-
-// keyedResults reads an object whose members are all documents by id, which is how Mistral expects the results of
-// tools: objects with words or, if the id is a number, strings. It returns them as a list with their ids, or nil for
-// any other object.
-func keyedResults(text string) (list json.RawMessage, ids []string) {
-	list = json.RawMessage{'['}
-	for o := scan.Members(scan.Value(text)); o.Next(); {
-		id := string(o.Key)
-		_, err := strconv.ParseUint(id, 10, 32)
-		var s Source
-		s.fillFromMembers(json.RawMessage(o.Val))
-		if s.Content == "" && (err != nil || !o.Val.IsString()) {
-			return nil, nil
-		}
-		if ids != nil {
-			list = append(list, ',')
-		}
-		list, ids = append(list, o.Val...), append(ids, id)
-	}
-	return append(list, ']'), ids
-}
-
-// fillFromMembers reads the members of a document by the names that tools, and the runs of docs/trail.md, use.
-func (s *Source) fillFromMembers(raw json.RawMessage) {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
-		return
-	}
-	for _, name := range []string{"data", "document", "metadata"} { // some are one level deeper
-		var inner map[string]json.RawMessage
-		if json.Unmarshal(members[name], &inner) == nil {
-			for k, v := range inner {
-				if _, taken := members[k]; !taken {
-					members[k] = v
-				}
-			}
-		}
-	}
-	s.DocumentID = cmp.Or(memberOf(members, "document_id", "doc_id", "docid", "id", "_id"), s.DocumentID)
-	s.Title = cmp.Or(memberOf(members, "document_title", "title", "name"), s.Title)
-	s.URL = cmp.Or(addressOnly(memberOf(members, "url", "uri", "link", "source_url")), s.URL)
-	words := memberOf(members, "text", "content", "page_content", "body", "chunk", "passage", "snippet", "excerpt")
-	var snippets []string
-	if words == "" && json.Unmarshal(members["snippets"], &snippets) == nil {
-		words = strings.Join(snippets, "\n")
-	}
-	s.Content = cmp.Or(words, s.Content)
-}
-
-// memberOf returns the first of the members that is a string with words or, for ids, a whole number.
-func memberOf(members map[string]json.RawMessage, names ...string) string {
-	for _, name := range names {
-		var text string
-		if json.Unmarshal(members[name], &text) == nil && strings.TrimSpace(text) != "" {
-			return text
-		}
-		var n int64
-		if strings.HasSuffix(name, "id") && json.Unmarshal(members[name], &n) == nil {
-			return strconv.FormatInt(n, 10)
-		}
-	}
-	return ""
+	return slices.DeleteFunc(list, func(s Source) bool { return strings.TrimSpace(s.Content) == "" })
 }
 
 // pastedTags reads documents between tags.

@@ -57,6 +57,7 @@ func Read(b []byte) (*Trail, error) {
 		return nil, fmt.Errorf("read run: %w", err)
 	}
 	r.number(t)
+	t.Complete()
 	return t, nil
 }
 
@@ -257,7 +258,7 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 	if err != nil {
 		return malformed("%w", err)
 	}
-	h.Extra = o.leftover("source_summary", "display", "sentences", "uncited_share")
+	h.Extra = o.leftover("source_summary", "display", "sentences", "uncited_share", "page")
 	if r.headers++; r.headers == 1 {
 		h.Issues = append(t.Issues, o.report.issues...)
 		h.Steps = t.Steps
@@ -270,6 +271,9 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 		if err := t.merge(h, place); err != nil {
 			return err
 		}
+	}
+	if len(elements) == 0 && len(t.Steps) == 0 {
+		t.readOther()
 	}
 	for i, element := range elements {
 		members := readObject(element)

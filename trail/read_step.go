@@ -49,6 +49,7 @@ func (r *reader) step(t *Trail, members map[string]json.RawMessage, place string
 		s.Nested = nested
 	}
 	s.Extra, s.Issues = o.leftover(), o.report.issues
+	s.readResults()
 	t.Steps = append(t.Steps, s)
 	return nil
 }
@@ -223,6 +224,16 @@ func (r *reader) sourceRows(o *object, name string, elements []json.RawMessage) 
 		members := readObject(raw)
 		if members == nil {
 			return nil, malformed("%s: %s, want a source", place, describe(raw))
+		}
+		if foreign := foreignRows(raw, members); len(foreign) > 0 {
+			for k := range foreign {
+				f := &foreign[k]
+				if f.identify(i) && f.URL == "" {
+					o.addIssue(issueNoID, fmt.Sprintf("%s[%d].document_id", name, i), "missing; set to %s", Excerpt(f.DocumentID, 80))
+				}
+				rows = append(rows, row{Source: *f, place: i})
+			}
+			continue
 		}
 		rows = append(rows, readSource(&object{place: place, members: members, report: o.report}, i))
 	}

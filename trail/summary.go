@@ -42,6 +42,7 @@ type Summary struct {
 	Conflicts []Conflict
 
 	options SummaryOptions
+	page    *page // nil if this is all of the run
 }
 
 // SummarySource is a document of a run. Its Source is the most relevant row of any step that used it, with an excerpt
@@ -316,6 +317,9 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	}
 	var w objectWriter
 	t.write(&w, issues.issues)
+	if s.page != nil {
+		w.nested("page", s.page.write)
+	}
 	w.nested("source_summary", s.writeSources)
 	w.nested("display", s.writeDisplay)
 	if s.Links == nil {

@@ -105,7 +105,6 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 			}
 			if cmp.Or(m.man.Claims[i].Sources[k].Relation, manifest.RelationSupports) == manifest.RelationSupports {
 				all[i].results = append(all[i].results, s.Result)
-				all[i].sliced = all[i].sliced || isSlice(&m.man.Claims[i].Sources[k])
 			}
 		}
 		if len(all[i].results) == 0 { // a report must not be trusted for lack of anything to check
@@ -118,10 +117,7 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 		return fmt.Errorf("checking what supports the claims: %w", err)
 	}
 	for i := range reports {
-		switch r := &reports[i]; {
-		case r.Finding == Doubtful:
-			m.foundOf(ClaimDoubtful, ClaimDoubtful.counts(), r.ID, "", r.Detail)
-		case r.Counts == CountFailure || r.Counts == CountWarning:
+		if r := &reports[i]; r.Status.DeniesClaim() {
 			m.foundOf(r.Status, r.Counts, r.ID, "", r.Detail)
 		}
 	}

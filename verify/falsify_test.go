@@ -163,8 +163,8 @@ func falsehoods(stranger *keyring.Ring) []falsehood {
 		{name: "digit in the quote", want: verify.ExcerptMismatch, state: verify.Invalid, story: inQuote(digit)},
 		{name: "word in the quote", want: verify.ExcerptMismatch, state: verify.Invalid, story: inQuote(word)},
 		{name: "negation in the quote", want: verify.ExcerptMismatch, state: verify.Invalid, story: inQuote(negate)},
-		{name: "digit in the claim", want: verify.SupportSuspect, claim: true, state: verify.Trusted, story: inClaim(digit)},
-		{name: "negation in the claim", want: verify.SupportSuspect, claim: true, state: verify.Trusted, story: inClaim(negate)},
+		{name: "digit in the claim", want: verify.ClaimDiffers, claim: true, state: verify.Trusted, story: inClaim(digit)},
+		{name: "negation in the claim", want: verify.ClaimDiffers, claim: true, state: verify.Trusted, story: inClaim(negate)},
 		{name: "digit in the claim, not rewritten", want: verify.ManifestInconsistent, state: verify.Invalid, story: func(s *story) {
 			s.m.Claims[0].Text = digit(s.facts[0])
 		}},
@@ -242,7 +242,7 @@ func undigested(list []manifest.Announcement) []manifest.Announcement {
 }
 
 // Each of a thousand manifests is verified as it is, and with some of the changes above in turn. Each change is found
-// and has its status, and nothing is found where nothing is wrong.
+// and has its status, and nothing is found where nothing is wrong. A changed claim may also be unjudged, never supported.
 func TestFalsify(t *testing.T) {
 	w := newWorld(t)
 	stranger := keyring.Memory(&keyring.Options{Now: w.clock})
@@ -264,7 +264,7 @@ func TestFalsify(t *testing.T) {
 		tried[f.name]++
 		if r.State == f.state && says(r, f) {
 			found[f.name]++
-		} else if tried[f.name]-found[f.name] < 3 {
+		} else if unjudged := f.claim && len(r.Claims) > 0 && r.Findings.Claims.Unjudged > 0; !unjudged && tried[f.name]-found[f.name] < 3 {
 			t.Errorf("%s (%d): want %s and %s:\n%s", f.name, n, f.state, f.want, text(r))
 		}
 	}

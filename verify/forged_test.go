@@ -123,7 +123,7 @@ func TestExcerptCut(t *testing.T) {
 			r := w.report(w.verifier())
 			wants(t, r, verify.Trusted, verify.ExcerptCut)
 			got := r.Claims[0]
-			if got.Status != verify.SupportSuspect || got.Counts != verify.CountWarning || got.Sources[0].Result.Counts != verify.CountWarning {
+			if got.Status != verify.ClaimUnchecked || got.Counts != verify.CountInfo || got.Sources[0].Result.Counts != verify.CountWarning {
 				t.Errorf("the claim is %s, its source counts as %s", got.Status, got.Sources[0].Result.Counts)
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -74,7 +75,7 @@ func TestGoldenBundle(t *testing.T) {
 	if got := r.Claims[0].Sources[0].Result; got.Status != verify.Verified || got.Match.Start != 32 || got.Match.End != 93 || r.Level.Observed != 3 {
 		t.Errorf("the source is %s at level %d, want verified at 3:\n%s", got.Status, r.Level.Observed, text(r))
 	}
-	if got := r.Claims[0].Status; got != verify.SupportUnchecked && got != verify.SupportedLexical {
+	if got := r.Claims[0].Status; got != verify.ClaimUnjudged && got != verify.SupportedLexical {
 		t.Errorf("the claim, a paraphrase, is %s", got)
 	}
 	v.Trust = []string{r.Manifests[0].KeyID}
@@ -134,17 +135,17 @@ func TestFirstForm(t *testing.T) {
 		name, claim string
 		from, to    int
 		status      verify.Status
-		finding     verify.ClaimFinding
+		finding     support.Label
 		unit        verify.Unit
 	}{
-		{"in place", claim, at, at + len(said), verify.Verified, verify.Supported, ""},
-		{"in octets", claim, octets, octets + len(said), verify.Verified, verify.Supported, verify.UnitOctet},
-		{"another number", "Every template emits at most 3 canonical question per document.", at, at + len(said), verify.Verified, verify.Doubtful, ""},
-		{"beyond the text", claim, 1234, 1380, verify.ExcerptMismatch, verify.NotChecked, ""},
-		{"ending beyond it", claim, at, 1380, verify.ExcerptMismatch, verify.NotChecked, ""},
-		{"off by five", claim, at + 5, at + len(said) + 5, verify.ExcerptMismatch, verify.NotChecked, ""},
-		{"off by five, too early", claim, at - 5, at + len(said) - 5, verify.ExcerptMismatch, verify.NotChecked, ""},
-		{"over other words", claim, hours, len(content), verify.Verified, verify.Doubtful, ""},
+		{"in place", claim, at, at + len(said), verify.Verified, support.Unjudged, ""},
+		{"in octets", claim, octets, octets + len(said), verify.Verified, support.Unjudged, verify.UnitOctet},
+		{"another number", "Every template emits at most 3 canonical question per document.", at, at + len(said), verify.Verified, support.Unjudged, ""},
+		{"beyond the text", claim, 1234, 1380, verify.ExcerptMismatch, support.Unchecked, ""},
+		{"ending beyond it", claim, at, 1380, verify.ExcerptMismatch, support.Unchecked, ""},
+		{"off by five", claim, at + 5, at + len(said) + 5, verify.ExcerptMismatch, support.Unchecked, ""},
+		{"off by five, too early", claim, at - 5, at + len(said) - 5, verify.ExcerptMismatch, support.Unchecked, ""},
+		{"over other words", claim, hours, len(content), verify.Verified, support.Unjudged, ""},
 	} {
 		w := newWorld(t)
 		w.page("/source", "text/html; charset=utf-8", html)

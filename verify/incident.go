@@ -20,8 +20,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// Incident is the record of one failure, or of one doubtful claim (claim-doubtful): there is one for each manifest,
-// claim, source and status.
+// Incident is the record of one failure, or of one claim that differs from its excerpt or that a judge denies: there is
+// one for each manifest, claim, source and status.
 type Incident struct {
 	ID              string           `json:"incident_id"` // sha256:… of the canonical JSON of all other members
 	ObservedAt      time.Time        `json:"observed_at"`
@@ -51,8 +51,8 @@ type IncidentObserved struct {
 	Edits      int       `json:"edits"`
 }
 
-// Incidents returns the failures and doubtful claims of a report and its upstream reports, unchained: one record for
-// each manifest digest, claim, source and status, in the report's order.
+// Incidents returns the failures of a report and its upstream reports, and the claims that differ or are denied,
+// unchained: one record for each manifest digest, claim, source and status, in the report's order.
 func Incidents(r *Report) []Incident {
 	manifests := map[string]*ManifestReport{} // by URL, the first
 	for i := range r.Manifests {
@@ -68,8 +68,8 @@ func Incidents(r *Report) []Incident {
 	}
 	var list []Incident
 	seen, bundles := map[string]bool{}, map[*ManifestReport]string{}
-	doubtful := slices.DeleteFunc(slices.Clone(r.Info), func(f Finding) bool { return f.Code != ClaimDoubtful })
-	for _, f := range slices.Concat(r.Failure, doubtful) {
+	denied := slices.DeleteFunc(slices.Clone(r.Info), func(f Finding) bool { return !f.Code.DeniesClaim() })
+	for _, f := range slices.Concat(r.Failure, denied) {
 		in := Incident{
 			ObservedAt: r.CheckedAt.UTC().Round(0), Verifier: r.Verifier, VerifierVersion: r.VerifierVersion,
 			ResponseURL: r.ResponseURL, ManifestURL: f.Manifest, ClaimID: f.Claim, SourceURL: f.Source,

@@ -117,32 +117,23 @@ type ClaimReport struct {
 	ID       string `json:"claim_id"`
 	Text     string `json:"text"`
 
-	// Finding is the result of comparing the claim with its excerpts; Reason tells why it was not checked, and is empty
-	// otherwise.
-	Finding ClaimFinding `json:"finding"`
-	Reason  string       `json:"reason,omitempty"` // unsure, no-excerpt, cut, unread, no-source, failed, error
+	// Finding is the result of comparing the claim with its excerpts, or a judge's verdict. It is independent of the state
+	// of the sources. Reason tells why a claim is unchecked or could not be judged; it is empty otherwise.
+	Finding support.Label `json:"finding"`
+	Reason  string        `json:"reason,omitempty"` // no-excerpt, cut, unread, no-source, failed, error
+	// the details in which the claim differs from its excerpt; beside a judge's verdict they only annotate it
 	Differs []Difference `json:"differs,omitempty"`
-	// WrongSource is an excerpt of another claim that supports this one, as its own do not; nil if there is none.
+	// WrongSource is an excerpt of another claim that supports this one, if its own are far from it; nil if there is none.
 	WrongSource *Excerpted `json:"wrong_source,omitempty"`
 
-	Status  Status         `json:"status"` // of the claim's support: supported-verbatim, …
-	Counts  Counts         `json:"counts"`
-	Label   support.Label  `json:"label,omitempty"` // the checker's verdict; empty if no checker was used
-	Score   *float64       `json:"score,omitempty"` // the checker's probability in [0, 1] that the claim is supported
-	By      string         `json:"by"`              // the checker's name
-	Detail  string         `json:"detail"`
-	Sources []SourceReport `json:"sources"`
+	Status Status `json:"status"` // of the claim's support: supported-verbatim, …
+	Counts Counts `json:"counts"`
+	// how near the excerpts are to the claim, in [0, 1]: see support.Verdict
+	Closeness *float64       `json:"closeness,omitempty"`
+	By        string         `json:"by"` // the checker's name
+	Detail    string         `json:"detail"`
+	Sources   []SourceReport `json:"sources"`
 }
-
-// ClaimFinding is the result of comparing a claim with its excerpts.
-type ClaimFinding string
-
-// The findings about a claim. They are independent of the state of its sources.
-const (
-	Supported  ClaimFinding = "supported"   // a checker says that the excerpts support it
-	Doubtful   ClaimFinding = "doubtful"    // it contradicts its excerpts, or they have next to nothing of it
-	NotChecked ClaimFinding = "not-checked" // undecided: see ClaimReport.Reason
-)
 
 // Difference is a detail in which a claim contradicts its excerpt.
 type Difference struct {
@@ -166,15 +157,40 @@ type Findings struct {
 
 // ClaimCounts counts claims by finding.
 type ClaimCounts struct {
-	Supported  int `json:"supported"`
-	Doubtful   int `json:"doubtful"`
-	NotChecked int `json:"not_checked"`
-	Unsure     int `json:"unsure"` // those of NotChecked that were compared
-	Failed     int `json:"failed"` // those of NotChecked whose quotes none of their sources has
+	Supported    int `json:"supported"`
+	Differs      int `json:"differs"`
+	Unsupported  int `json:"unsupported"`
+	Contradicted int `json:"contradicted"`
+	Unjudged     int `json:"unjudged"`
+	Unchecked    int `json:"unchecked"`
+	Failed       int `json:"failed"` // those of Unchecked whose quotes none of their sources has
 }
 
-// String returns the counts in words, the gravest first: 1 failed, 1 doubtful, 3 supported, 2 unsure. Failed and unsure
-// claims are not counted as not checked again.
+// Denied returns how many claims differ from their excerpts, or are denied by a judge.
+func (n *ClaimCounts) Denied() int { return n.Differs + n.Unsupported + n.Contradicted }
+
+// add counts a claim.
+func (n *ClaimCounts) add(c *ClaimReport) {
+	switch c.Finding {
+	case support.Supported:
+		n.Supported++
+	case support.Differs:
+		n.Differs++
+	case support.Unsupported:
+		n.Unsupported++
+	case support.Contradicted:
+		n.Contradicted++
+	case support.Unchecked:
+		if n.Unchecked++; c.Reason == reasonFailed {
+			n.Failed++
+		}
+	default:
+		n.Unjudged++
+	}
+}
+
+// String returns the counts in words, the gravest first: 1 failed, 1 differs, 3 supported, 2 unjudged. Failed claims are
+// not counted as unchecked again.
 func (n *ClaimCounts) String() string {
 	var parts []string
 	for _, part := range []struct {
@@ -182,10 +198,12 @@ func (n *ClaimCounts) String() string {
 		what string
 	}{
 		{n.Failed, "failed"},
-		{n.Doubtful, "doubtful"},
+		{n.Contradicted, "contradicted"},
+		{n.Unsupported, "unsupported"},
+		{n.Differs, "differs"},
 		{n.Supported, "supported"},
-		{n.Unsure, "unsure"},
-		{n.NotChecked - n.Unsure - n.Failed, "not checked"},
+		{n.Unjudged, "unjudged"},
+		{n.Unchecked - n.Failed, "unchecked"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
@@ -335,14 +353,21 @@ func (r *Report) summary() string {
 	return s
 }
 
-// WhyClaims describes the first doubtful claim in a sentence; it returns "" if no claim is doubtful.
+// WhyClaims describes the first claim that differs or is denied in a sentence; it returns "" if there is none.
 func (r *Report) WhyClaims() string {
-	i := slices.IndexFunc(r.Claims, func(c ClaimReport) bool { return c.Finding == Doubtful })
+	i := slices.IndexFunc(r.Claims, func(c ClaimReport) bool { return c.Status.DeniesClaim() })
 	if i < 0 {
 		return ""
 	}
-	s := "Claim " + shown(r.Claims[i].ID) + " is doubtful: " + shown(r.Claims[i].Detail)
-	if more := r.Findings.Claims.Doubtful - 1; more > 0 {
+	c := &r.Claims[i]
+	s := "Claim " + shown(c.ID)
+	if c.Finding == support.Differs {
+		s += " differs: "
+	} else {
+		s += " is " + string(c.Finding) + ": "
+	}
+	s += shown(c.Detail)
+	if more := r.Findings.Claims.Denied() - 1; more > 0 {
 		s += fmt.Sprintf(" (And %d more.)", more)
 	}
 	return s
@@ -353,14 +378,23 @@ type FailOn string
 
 // The values of FailOn.
 const (
-	FailOnDoubtful FailOn = "doubtful" // invalid reports and doubtful claims
+	FailOnDiffers  FailOn = "differs"  // invalid reports, and claims that differ or that a judge denies
+	FailOnUnjudged FailOn = "unjudged" // and claims that are not supported, for whatever reason
 	FailOnInvalid  FailOn = "invalid"  // invalid reports only, for gates that are about quotes
 )
 
-// Fails reports whether the report fails a gate. The zero FailOn is
-// [FailOnDoubtful].
+// Fails reports whether the report fails a gate. The zero FailOn is [FailOnDiffers].
 func (r *Report) Fails(on FailOn) bool {
-	return r.State == Invalid || on != FailOnInvalid && r.Findings.Claims.Doubtful > 0
+	n := &r.Findings.Claims
+	switch {
+	case r.State == Invalid:
+		return true
+	case on == FailOnInvalid:
+		return false
+	case on == FailOnUnjudged && n.Unjudged+n.Unchecked > 0:
+		return true
+	}
+	return n.Denied() > 0
 }
 
 // number returns a count with its noun: 1 claim, 2 claims.
@@ -373,8 +407,8 @@ func number(n int, name string) string {
 
 // Next tells a person what to do now; it returns "" if nothing needs to be done.
 func (r *Report) Next() string {
-	if r.State != Invalid && r.Findings.Claims.Doubtful > 0 {
-		return "compare the doubtful claims with their sources; --fail-on invalid lets them pass."
+	if r.State != Invalid && r.Findings.Claims.Denied() > 0 {
+		return "compare the claims that differ with their sources; --fail-on invalid lets them pass."
 	}
 	switch r.State {
 	case Valid:

@@ -424,8 +424,11 @@ func quotes(a *ibid.Answer) *manifest.Manifest {
 			if _, err := snapshot.CleanURL(address); err != nil {
 				address = manifest.SourceURN + src.ID
 			}
+			if !slices.ContainsFunc(man.Sources, func(s manifest.Source) bool { return s.ID == src.ID }) {
+				man.Sources = append(man.Sources, manifest.Source{ID: src.ID, URL: address, Title: src.Title})
+			}
 			claim.Sources = append(claim.Sources, manifest.ClaimSource{
-				URL: address, Excerpt: &manifest.Excerpt{Exact: quote}, ExcerptOrigin: manifest.OriginProvider,
+				Source: src.ID, URL: address, Excerpt: &manifest.Excerpt{Exact: quote}, ExcerptOrigin: manifest.OriginProvider,
 			})
 		}
 		if len(claim.Sources) > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -26,8 +27,10 @@ type SourceResult struct {
 	// why the source was not read: dns, connect, tls, timeout, 5xx, 429 …; for an archived copy, the source's status
 	Reason string `json:"reason,omitempty"`
 	Note   string `json:"note,omitempty"` // a sentence for people
-	// the source's own words, if it passed: evidence for the claim
+	// the source's words, if it passed, in the form of the excerpt if it has them in another: evidence for the claim
 	Excerpt string `json:"excerpt,omitempty"`
+	// the passage around Excerpt, if it was found: what a quote that was cut goes on to say
+	Passage string `json:"passage,omitempty"`
 	// where the excerpt is now; nil if it was not found, or none was recorded
 	Match *snapshot.Match `json:"match,omitempty"`
 	Near  *snapshot.Near  `json:"near,omitempty"` // the most similar text found instead
@@ -56,7 +59,7 @@ const (
 // CompareOptions are the options of [Compare]. The zero value and nil mean the defaults.
 type CompareOptions struct {
 	Texts *snapshot.Texts // caches texts; nil disables caching
-	// of the manifest; if it is not manifest.TextProfile, offsets may be in any unit
+	// of the manifest; if manifest.Profiled does not know it, offsets may be in any unit
 	TextProfile string
 }
 
@@ -64,8 +67,8 @@ type CompareOptions struct {
 // fetchErr. A nil src means that the manifest has no source with the claim's name. Compare does no I/O.
 //
 // The statuses are those of the attribution specification, §6 B, in the order of its table. Only an excerpt that is
-// found exactly, or by its letters, digits and symbols, passes (see [snapshot.Find]); similar text only explains a
-// failure.
+// found, exactly or in another form, passes (see [snapshot.Find]); similar text only explains a failure. A document
+// that is not the source, but a challenge or an error page in its place, is not compared.
 func Compare(
 	cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, fetchErr error, o *CompareOptions,
 ) SourceResult {
@@ -96,7 +99,7 @@ type cachedSearcher struct {
 // find looks for a quote in the text.
 func (c *comparison) find(q *snapshot.Quote) (snapshot.Match, bool) {
 	if c.searcher.searcher == nil || c.searcher.text != c.text {
-		*c.searcher = cachedSearcher{c.text, snapshot.NewSearcher(c.text.Content)}
+		*c.searcher = cachedSearcher{c.text, c.text.Searcher()}
 	}
 	return c.searcher.searcher.Find(q)
 }
@@ -164,12 +167,17 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	recorded, now := domain(cmp.Or(src.FinalURL, cs.URL)), domain(snap.FinalURL)
 	r.Redirected = recorded != "" && now != "" && recorded != now
 	c.unchanged = c.hash != "" && r.Hash == c.hash
-	text, hash, err := c.options.Texts.Of(snap)
+	profile := snapshot.TextProfile
+	if c.options.TextProfile == snapshot.TextProfile1 {
+		profile = snapshot.TextProfile1
+	}
+	text, hash, err := c.options.Texts.As(snap, profile)
 	switch {
 	case err == nil:
 		c.text, r.TextHash = text, hash
 	case errors.Is(err, snapshot.ErrEmpty):
-		c.text, r.TextHash = &snapshot.Text{Profile: snapshot.TextProfile}, snapshot.Hash(nil)
+		c.text = &snapshot.Text{Profile: snapshot.TextProfile, Obstacle: snapshot.ObstacleEmpty}
+		r.TextHash = snapshot.Hash(nil)
 	case errors.Is(err, snapshot.ErrUnsupported) && c.unchanged:
 		return c.end(VerifiedHashOnly, "The source is unchanged, and is not a document with text.")
 	case errors.Is(err, snapshot.ErrTooLarge):
@@ -191,6 +199,9 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	case c.hash == "" && src.TextHash == "":
 		return c.end(NothingRecorded, "The source can be read; nothing was recorded of it.")
 	}
+	if r, ok := c.notComparable(""); ok {
+		return r
+	}
 	return c.end(HashMismatch, "The source changed, and no excerpt was recorded.")
 }
 
@@ -209,6 +220,9 @@ func (c *comparison) compareExcerpt() SourceResult {
 			q.Start, q.End = at[0], at[1]
 		}
 		m, ok := c.find(q)
+		if !ok && c.readAgain() {
+			m, ok = c.find(q)
+		}
 		if !ok {
 			return c.missingResult()
 		}
@@ -216,16 +230,36 @@ func (c *comparison) compareExcerpt() SourceResult {
 	}
 	anywhere := c.cs.ExcerptOffset == nil
 	switch {
-	case c.result.Match.Cut || c.result.Match.How != snapshot.MatchReformatted && c.hash == "":
+	case c.result.Match.Cut || reformattings[c.result.Match.How] == "" && c.hash == "":
 		return c.foundResult()
-	case c.result.Match.How == snapshot.MatchReformatted:
-		return c.end(ExcerptReformatted, "The source has the excerpt with other white space or punctuation.")
+	case reformattings[c.result.Match.How] != "":
+		return c.end(ExcerptReformatted, "The source has the excerpt "+reformattings[c.result.Match.How]+".")
 	case c.unchanged && !inPlace && !anywhere && !c.advisory():
 		return c.end(OffsetWrong, "The source is unchanged and has the excerpt, but not in the recorded place.")
 	case !c.unchanged && !inPlace && !anywhere:
 		return c.end(DriftedExcerptIntact, excerptIntact)
 	}
 	return c.foundResult()
+}
+
+// reformattings are the forms in which a source may have an excerpt, besides that of the excerpt itself.
+var reformattings = map[snapshot.MatchKind]string{
+	snapshot.MatchReformatted: "with other white space, punctuation or forms of characters",
+	snapshot.MatchUnmarked:    "without its markup",
+	snapshot.MatchInterrupted: "with something between that is set apart",
+	snapshot.MatchShortened:   "without what its ellipses leave out, in one passage",
+}
+
+// readAgain reads the text as this version does if it was read according to an earlier profile.
+func (c *comparison) readAgain() bool {
+	if c.text.Profile != snapshot.TextProfile1 {
+		return false
+	}
+	text, _, err := c.options.Texts.Of(c.snap)
+	if err == nil {
+		c.text = text
+	}
+	return err == nil
 }
 
 // foundResult returns the result if the excerpt, or text with its hash, is in its place.
@@ -262,12 +296,18 @@ func (c *comparison) missingResult() SourceResult {
 		return c.end(UnsupportedMedia, "The excerpt is not found in "+layer)
 	case c.advisory():
 		return c.end(HashMismatch, "The source changed, and the excerpt is not found in "+layer)
+	case c.result.Near == nil && c.text.Obstacle != "" && !c.unchanged:
+		r, _ := c.notComparable(c.cs.Excerpt.Exact)
+		return r
 	case c.hash == "" && c.inferred():
 		c.end(ExcerptMissing, "What a checker took for evidence is not found, and no hash was recorded.")
 		c.result.Counts = CountUnverifiable
 		return c.result
 	case c.result.Near != nil:
 		return c.end(ExcerptAltered, "The source does not have the excerpt, only something similar.")
+	}
+	if r, ok := c.notComparable(c.cs.Excerpt.Exact); ok {
+		return r
 	}
 	return c.end(ExcerptMissing, "The source does not have the excerpt.")
 }
@@ -278,6 +318,9 @@ func (c *comparison) compareExcerptHash() SourceResult {
 	case c.isInPlace():
 		return c.foundResult()
 	case !c.unchanged:
+		if r, ok := c.notComparable(""); ok {
+			return r
+		}
 		return c.end(HashMismatch, "The excerpt's place has other text now, and the excerpt's words were not recorded.")
 	case c.advisory() || c.inferred():
 		return c.end(VerifiedHashOnly, "The source is unchanged; the private excerpt is not found in its place.")
@@ -312,7 +355,7 @@ func (c *comparison) takeSlice() SourceResult {
 			}
 			most, best = share, c.result
 		}
-		if c.options.TextProfile == manifest.TextProfile {
+		if manifest.Profiled(c.options.TextProfile) {
 			break
 		}
 	}
@@ -383,7 +426,7 @@ var scriptsWithoutSpaces = []*unicode.RangeTable{
 }
 
 // advisory reports whether programs extract different texts from the source, so that a missing excerpt proves nothing.
-func (c *comparison) advisory() bool { return c.text.Profile != snapshot.TextProfile }
+func (c *comparison) advisory() bool { return c.text.Profile == snapshot.PDFProfile }
 
 // inferred reports whether the excerpt was found by a checker and is not quoted by anyone.
 func (c *comparison) inferred() bool { return c.cs.ExcerptOrigin == manifest.OriginInferred }
@@ -397,12 +440,16 @@ func (c *comparison) setMatch(m snapshot.Match) {
 	c.result.Match = &m
 	content := c.text.Content
 	before, _ := snapshot.Slice(content, 0, m.Start)
-	excerpt, _ := snapshot.Slice(content[len(before):], 0, m.End-m.Start)
+	there, _ := snapshot.Slice(content[len(before):], 0, m.End-m.Start)
+	end := len(before) + len(there)
+	excerpt := cmp.Or(m.Text, there)
 	c.result.Excerpt = strings.Clone(excerpt) // so that the whole text can be freed
-	start, _ := prose.SentenceAt(content, len(before)+1)
-	_, end := prose.SentenceAt(content, len(before)+len(excerpt))
-	if whole := content[min(start, len(before)):max(end, len(before)+len(excerpt))]; whole != excerpt {
-		c.result.sentences = strings.Clone(whole)
+	c.result.Passage = strings.Clone(c.text.Around(ibid.Span{Start: len(before), End: end}))
+	from, _ := prose.SentenceAt(content, len(before)+1)
+	_, to := prose.SentenceAt(content, end)
+	from, to = min(from, len(before)), max(to, end)
+	if whole := content[from:len(before)] + excerpt + content[end:to]; whole != excerpt {
+		c.result.sentences = whole
 	}
 }
 
@@ -426,7 +473,7 @@ func (c *comparison) isInPlace() bool {
 	if at == nil || at[0] < 0 || at[1] <= at[0] {
 		return false
 	}
-	known := c.options.TextProfile == manifest.TextProfile
+	known := manifest.Profiled(c.options.TextProfile)
 	for _, unit := range []Unit{UnitText, UnitOctet, UnitUTF16} {
 		slice, start, ok := c.slice(unit, at)
 		if e := c.cs.Excerpt; e != nil && e.Exact != "" {

@@ -1,6 +1,9 @@
 package verify
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Status is the result of a check, in a word. The words of the attribution specification, §13, are in its order, in
 // which the first that applies is reported. A new status needs a constant here, an entry in [statusesByCount] unless it
@@ -52,6 +55,7 @@ const (
 	AccessDenied         Status = "access-denied"
 	TooLarge             Status = "too-large"
 	UnsupportedMedia     Status = "unsupported-media"
+	NotComparable        Status = "not-comparable"        // not the source: see SourceResult.Reason
 	AlgorithmUnsupported Status = "algorithm-unsupported" // a hash other than sha256
 	VerifiedFromArchive  Status = "verified-from-archive" // the source could not be read, but its archived copy passed
 	Verified             Status = "verified"
@@ -61,7 +65,7 @@ const (
 	ExcerptMismatch      Status = "excerpt-mismatch" // the source is unchanged and lacks it: the agent misquoted
 	DriftedTextIntact    Status = "source-drifted-text-intact"
 	DriftedExcerptIntact Status = "source-drifted-excerpt-intact"
-	ExcerptReformatted   Status = "excerpt-reformatted" // found by its letters, digits and symbols
+	ExcerptReformatted   Status = "excerpt-reformatted" // found in another form: see SourceResult.Match
 	ExcerptCut           Status = "excerpt-cut"         // it is there, but begins or ends inside a number or word
 	ExcerptAltered       Status = "excerpt-altered"
 	ExcerptMissing       Status = "excerpt-missing"
@@ -69,16 +73,21 @@ const (
 	NothingRecorded      Status = "nothing-recorded" // neither hash nor excerpt: there is nothing to compare
 )
 
-// Statuses of a claim, in the words of [support.Verdict.Word]: supported-NAME is the word of another checker.
-// ClaimDoubtful is reported in addition for a claim that is [Doubtful].
+// Statuses of a claim, in the words of [support.Verdict.Word]. Those of a checker with another name are supported-NAME,
+// unsupported-NAME and contradicted-NAME.
 const (
-	ClaimDoubtful     Status = "claim-doubtful"
 	SupportedVerbatim Status = "supported-verbatim"
 	SupportedLexical  Status = "supported-lexical"
-	SupportSuspect    Status = "support-suspect"
-	SupportUnchecked  Status = "support-unchecked"
-	UnsupportedClaim  Status = "unsupported-claim"
+	ClaimDiffers      Status = "differs"   // from its excerpt, in one detail
+	ClaimUnjudged     Status = "unjudged"  // its excerpts are there; nobody has judged what they mean
+	ClaimUnchecked    Status = "unchecked" // there is nothing to compare it with: see ClaimReport.Reason
 )
+
+// DeniesClaim reports whether a status says that a claim differs from its excerpts, or that a judge denies it.
+func (s Status) DeniesClaim() bool {
+	return s == ClaimDiffers || strings.HasPrefix(string(s), "unsupported-") ||
+		strings.HasPrefix(string(s), "contradicted-")
+}
 
 // Statuses that the specification does not have: for what was in order, and what could not be compared.
 const (
@@ -129,15 +138,17 @@ var statusesByCount = map[Counts][]Status{
 	},
 	CountInfo: {
 		Unsigned, KeyFromBundle, AuthorityUnchecked, NotLogged, NothingClaimed, Redirected, SourceRead,
-		VerifiedFromArchive, VerifiedHashOnly, ExcerptFound, DriftedExcerptIntact, ExcerptReformatted, SupportUnchecked,
+		VerifiedFromArchive, VerifiedHashOnly, ExcerptFound, DriftedExcerptIntact, ExcerptReformatted, ClaimUnjudged,
+		ClaimUnchecked,
 	},
 	CountWarning: {
-		ExcerptTooShort, OutputUnchecked, LogChanged, OffsetWrong, ExcerptCut, ClaimDoubtful, SupportSuspect,
+		ExcerptTooShort, OutputUnchecked, LogChanged, OffsetWrong, ExcerptCut, ClaimDiffers,
 	},
 	CountUnverifiable: {
 		HeaderMissing, ResponseUnreadable, ManifestBlocked, ManifestUnreachable, ManifestPending, KeyUnavailable,
 		LogUnavailable, UpstreamUnverifiable, NothingQuoted, Blocked, RobotsDisallowed, NotDereferenceable, Unreachable,
 		Gone, AccessDenied, TooLarge, UnsupportedMedia, AlgorithmUnsupported, HashMismatch, NothingRecorded,
+		NotComparable,
 	},
 }
 
@@ -147,6 +158,9 @@ func (s Status) counts() Counts {
 		if slices.Contains(list, s) {
 			return c
 		}
+	}
+	if s.DeniesClaim() {
+		return CountWarning
 	}
 	return CountFailure
 }
@@ -163,11 +177,13 @@ func (s Status) Warning() string {
 	case ExcerptMismatch:
 		return "misquoted: it is unchanged, and never had the quoted words"
 	case ExcerptCut:
-		return "doubtful: the quoted words are part of a number or a word there"
+		return "cut: the quoted words are part of a number or a word there"
 	case HashMismatch:
 		return "changed since it was cited, and no words were recorded that could be compared"
 	case Unreachable, Gone, AccessDenied:
 		return "not reachable when it was to be read again"
+	case NotComparable:
+		return "not readable when it was to be read again: another page stood in its place"
 	}
 	return ""
 }

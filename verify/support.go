@@ -19,7 +19,6 @@ type evidence struct {
 	*ClaimReport
 
 	results []SourceResult
-	sliced  bool // only the place of some excerpt was recorded: see isSlice
 }
 
 // isSlice reports whether a manifest records only the place of an excerpt, neither its words nor their hash.
@@ -33,8 +32,8 @@ func (r *SourceResult) isCut() bool { return r.Match != nil && r.Match.Cut }
 // compareClaims sets for each claim whether the excerpts of its sources that passed, taken together, support it. An
 // error means that nothing is known about any claim: the context has ended, or the checker failed altogether.
 //
-// A claim that its own excerpts do not support, but those of another claim do, is doubtful: it cites the wrong source.
-// A judge, if there is one, is asked about all claims that are not verbatim in an excerpt, and its verdict prevails.
+// For a claim that its own excerpts are far from, WrongSource is the excerpt of another claim that supports it. A judge,
+// if there is one, is asked about all claims that are not verbatim in an excerpt, and its verdict prevails.
 func compareClaims(ctx context.Context, claims []evidence, checker, judge support.Checker) error {
 	var asked []int
 	var pairs []support.Pair
@@ -71,7 +70,7 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 	var open []int // indexes in asked
 	var left []support.Pair
 	for n, i := range asked {
-		claims[i].setVerdict(&pairs[n], &verdicts[n], false)
+		claims[i].setVerdict(&pairs[n], &verdicts[n])
 		if judge != nil && claims[i].Status != SupportedVerbatim {
 			open, left = append(open, asked[n]), append(left, pairs[n])
 		}
@@ -80,8 +79,8 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 		return fmt.Errorf("judging %d claims: %w", len(left), err)
 	}
 	for k, i := range open {
-		if v := &verdicts[k]; v.Err == nil && v.Label != support.Unverified && v.Label != "" {
-			claims[i].setVerdict(&left[k], v, true)
+		if v := &verdicts[k]; isJudged(v.Label) {
+			claims[i].setVerdict(&left[k], v)
 		}
 	}
 	for i := range claims {
@@ -90,34 +89,31 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 	return nil
 }
 
-// setQualified makes a supported claim doubtful if each excerpt is part of a sentence that denies it, or calls it
-// possible, planned, alleged or conditional: "The mayor denied that he took the money."
+// isJudged reports whether a label decides whether the excerpts say what a claim says.
+func isJudged(l support.Label) bool {
+	return l == support.Supported || l == support.Unsupported || l == support.Contradicted
+}
+
+// setQualified makes a supported claim unjudged if each excerpt is part of a sentence that denies or doubts it: "The
+// mayor denied that he took the money."
 func (e *evidence) setQualified() {
-	if e.Finding != Supported {
+	if e.Finding != support.Supported {
 		return
 	}
-	var found *support.Conflict
+	found := ""
 	for i := range e.results {
 		r := &e.results[i]
 		if !r.Counts.Passes() || r.isCut() || r.Excerpt == "" {
 			continue
 		}
-		if r.sentences == "" {
+		if r.sentences == "" || !support.IsQualified(e.Text, r.sentences) {
 			return
 		}
-		changed := support.Changed(e.Text, r.sentences)
-		at := slices.IndexFunc(changed, func(c support.Conflict) bool {
-			return c.Kind == support.ConflictNegation || c.Kind == support.ConflictModality
-		})
-		if at < 0 {
-			return
-		}
-		found = cmp.Or(found, &changed[at])
+		found = cmp.Or(found, r.sentences)
 	}
-	if found != nil {
-		d := newDifference(found)
-		e.Finding, e.Counts, e.Differs = Doubtful, CountWarning, []Difference{d}
-		e.Detail = fmt.Sprintf("The excerpt is part of a sentence that says %q.", d.Excerpt)
+	if found != "" {
+		e.Finding, e.Status, e.Counts = support.Unjudged, ClaimUnjudged, CountInfo
+		e.Detail = fmt.Sprintf("The excerpt is part of a sentence that may not say it: %q.", found)
 	}
 }
 
@@ -125,9 +121,8 @@ func newDifference(c *support.Conflict) Difference {
 	return Difference{c.Kind, c.A.ValueText(), c.B.ValueText(), c.B.Text}
 }
 
-// The reasons why a claim was not checked.
+// The reasons why a claim is unchecked; or unjudged, if the checker failed.
 const (
-	reasonUnsure    = "unsure"     // its score is too low to call it supported, and too high to call it doubtful
 	reasonNoExcerpt = "no-excerpt" // no excerpt was recorded to compare it with
 	reasonCut       = "cut"        // its excerpts are parts of numbers or words
 	reasonUnread    = "unread"     // no source could be read
@@ -149,103 +144,58 @@ func (e *evidence) setUncompared() {
 			unread++
 		}
 	}
-	e.Finding = NotChecked
+	e.Finding, e.Status, e.Counts = support.Unchecked, ClaimUnchecked, CountInfo
 	switch {
 	case cut > 0:
-		e.Status, e.Reason = SupportSuspect, reasonCut
-		e.Detail = "The claim rests on a part of a number or word of its source."
+		e.Reason, e.Detail = reasonCut, "The claim rests on a part of a number or word of its source."
 	case passed > 0:
-		e.Status, e.Reason = SupportUnchecked, reasonNoExcerpt
-		e.Detail = "No excerpt was recorded to compare the claim with."
+		e.Reason, e.Detail = reasonNoExcerpt, "No excerpt was recorded to compare the claim with."
 	case len(e.results) == 0:
-		e.Status, e.Reason, e.Counts = SupportUnchecked, reasonNoSource, CountUnverifiable
+		e.Reason, e.Counts = reasonNoSource, CountUnverifiable
 		e.Detail = "The manifest names no supporting source for the claim."
 	case unread > 0:
-		e.Status, e.Reason, e.Counts = SupportUnchecked, reasonUnread, CountUnverifiable
+		e.Reason, e.Counts = reasonUnread, CountUnverifiable
 		e.Detail = "No source of the claim could be verified."
 	default:
-		e.Status, e.Reason = UnsupportedClaim, reasonFailed
-		e.Detail = "No source of the claim has what is quoted from it."
+		e.Reason, e.Detail = reasonFailed, "No source of the claim has what is quoted from it."
 	}
-	e.Counts = cmp.Or(e.Counts, e.Status.counts())
 }
 
-// Thresholds for doubtful claims. TestEvalDoubtful chooses them so that at most 1.4 % of the claims that people call
-// supported are doubtful: then three of four answers with 20 such claims have no doubtful one. `make eval` prints the
-// rate.
-const (
-	// doubtfulScore is the score below which a claim is doubtful, if its excerpts have at most doubtfulShare of its
-	// words.
-	doubtfulScore = 0.2
-	doubtfulShare = 0.1
-	// slicedScore and slicedShare are the same for excerpts of which only the place was recorded, so that nothing shows
-	// that the place is right. They were not measured.
-	slicedScore = 0.4
-	slicedShare = 0.35
-	// shownShare is the share of the words around a difference in the claim that the excerpt's sentence must have for
-	// the difference to be shown: below it the two may be about different things.
-	shownShare = 0.9
-)
+// farFromClaim is the closeness below which excerpts are so far from a claim that another source which supports it is
+// named.
+const farFromClaim = 0.4
 
-// saidElsewhere precedes the address of the source that a claim should cite.
-const saidElsewhere = "Its excerpts do not say it, those of another source do: "
+// saidElsewhere precedes the address of another source that supports a claim.
+const saidElsewhere = "Another source says it in nearly the same words: "
 
-// setVerdict sets the result of a checker for a claim. A judge's verdict prevails: what it calls supported is never
-// doubtful, and what it calls unsupported or contradicted always is.
-func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
+// setVerdict sets the result of a checker for a claim.
+func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict) {
 	c := e.ClaimReport
-	c.Status, c.By, c.Finding, c.Reason, c.Detail = Status(v.Word()), v.By, NotChecked, reasonUnsure, ""
-	c.Label, c.Score, c.Differs, c.WrongSource = v.Label, v.Score, nil, nil
-	switch {
-	case v.Err != nil:
-		c.Reason, c.Detail = reasonError, "The claim could not be checked."
-	case strings.HasPrefix(string(c.Status), "supported-"):
-		c.Finding, c.Reason = Supported, ""
+	c.Finding, c.Status, c.Counts = cmp.Or(v.Label, support.Unjudged), Status(v.Word()), CountInfo
+	c.By, c.Closeness, c.Reason, c.Detail, c.Differs, c.WrongSource = v.By, v.Closeness, "", "", nil, nil
+	for i := range v.Differences {
+		c.Differs = append(c.Differs, newDifference(&v.Differences[i]))
+	}
+	switch c.Finding {
+	case support.Supported:
+		c.Counts = CountPass
 		if slices.ContainsFunc(p.Passages, func(x support.Passage) bool { return support.Verbatim(p.Claim, x.Text) }) {
 			c.Status = SupportedVerbatim
 		}
-	case judge && (v.Label == support.Unsupported || v.Label == support.Contradicted):
-		c.Finding, c.Reason = Doubtful, ""
+	case support.Differs:
+		c.Counts = CountWarning
+		c.Detail = fmt.Sprintf("The claim says %q, its excerpt %q.", c.Differs[0].Claim, c.Differs[0].Excerpt)
+	case support.Unsupported, support.Contradicted:
+		c.Counts = CountWarning
 		c.Detail = "The excerpts are there but do not support the claim, according to " + v.By + "."
 	default:
-		score, share := doubtfulScore, doubtfulShare
-		if e.sliced {
-			score, share = slicedScore, slicedShare
-		}
-		c.Differs = differences(p, v, shownShare)
-		c.Detail = "It is undecided whether the excerpts support the claim."
-		switch {
-		case len(c.Differs) > 0:
-			c.Finding, c.Reason, c.Detail = Doubtful, "", fmt.Sprintf(
-				"The claim says %q, its excerpt %q.", c.Differs[0].Claim, c.Differs[0].Excerpt)
-		case v.WrongSource != nil && (v.Label == support.Unsupported || v.Label == support.Contradicted):
-			// Rarely wrong: see TestEvalDoubtfulSource.
+		c.Detail = "Nobody has judged whether the excerpts say it: read both."
+		if v.Err != nil {
+			c.Reason, c.Detail = reasonError, "The claim could not be checked."
+		} else if v.WrongSource != nil && v.Closeness != nil && *v.Closeness < farFromClaim {
 			right := p.Others[v.WrongSource.Passage].ID
 			c.WrongSource = &Excerpted{right, p.OtherText(*v.WrongSource)}
-			c.Finding, c.Reason = Doubtful, ""
 			c.Detail = saidElsewhere + shownURL(right)
-		case saysNothing(p, v, score, share):
-			c.Finding, c.Reason = Doubtful, ""
-			c.Detail = "The excerpts have next to nothing of what the claim says."
-		case v.Label == support.Unsupported || v.Label == support.Contradicted:
-			c.Detail = "The excerpts were compared and do not support the claim: read them."
-		case v.Label == support.Partial:
-			c.Detail = "Part of the claim is not in the excerpts, or differs from them."
-			for _, issue := range v.Issues {
-				if issue.Code == support.IssueReworded {
-					c.Detail = "The claim says " + issue.Detail + "."
-				}
-			}
-		}
-	}
-	switch c.Finding {
-	case Supported:
-		c.Counts = CountPass
-	case Doubtful:
-		c.Counts = CountWarning
-	default:
-		if c.Counts = c.Status.counts(); c.Counts == CountFailure {
-			c.Counts = CountInfo // called unsupported by a checker, but no source failed
 		}
 	}
 }
@@ -306,7 +256,7 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 	for i := range found {
 		found[i].Text = pairs[i].Claim
 		e := evidence{ClaimReport: &found[i]}
-		e.setVerdict(&pairs[i], &verdicts[i], false)
+		e.setVerdict(&pairs[i], &verdicts[i])
 		if right := found[i].WrongSource; right != nil {
 			if s := a.Source(right.URL); s != nil && s.URL != "" {
 				found[i].Detail = saidElsewhere + shownURL(s.URL)
@@ -320,45 +270,6 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 		}
 	}
 	return reports, nil
-}
-
-// differences returns the values in which a claim and its excerpts differ, where the excerpt's sentence has at least
-// the share least of the words around them. If the verdict is from a checker that does not compare values, such as a
-// judge, [support.Changed] finds them.
-func differences(p *support.Pair, v *support.Verdict, least float64) []Difference {
-	conflicts := v.Conflicts
-	if len(conflicts) == 0 && v.Threshold == 0 {
-		for i := range p.Passages {
-			conflicts = append(conflicts, support.Changed(p.Claim, p.Passages[i].Text)...)
-		}
-	}
-	var list []Difference
-	for i := range conflicts {
-		c := &conflicts[i]
-		around := c.A.Text // without the words that differ
-		if from, to := c.A.Value.Start-c.A.Span.Start, c.A.Value.End-c.A.Span.Start; from >= 0 && from <= to &&
-			to <= len(around) {
-			around = around[:from] + " " + around[to:]
-		}
-		if sharedWords(around, c.B.Text) >= least {
-			list = append(list, newDifference(c))
-		}
-	}
-	return list
-}
-
-// saysNothing reports whether the score is below a limit and the excerpts have at most a share of the claim's words. It
-// is false in languages for which scores were not measured.
-func saysNothing(p *support.Pair, v *support.Verdict, below, share float64) bool {
-	if v.Score == nil || *v.Score >= below ||
-		slices.ContainsFunc(v.Issues, func(i ibid.Issue) bool { return i.Code == "language-unmeasured" }) {
-		return false
-	}
-	var all strings.Builder
-	for i := range p.Passages {
-		all.WriteString(p.Passages[i].Text + "\n")
-	}
-	return sharedWords(p.Claim, all.String()) <= share
 }
 
 // sharedWords returns the share of the words of text, of four letters or more, that other has too, comparing their

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
 )
 
 // WriteText writes the report for people, optionally with ANSI colours. Hostile content is neutralized: control and
@@ -56,12 +57,14 @@ func (t *textReport) paint(m mark) string {
 var stateColours = map[State]string{Trusted: "1;32", Valid: "1;36", Invalid: "1;31"}
 
 // findingMarks precede claims.
-var findingMarks = map[ClaimFinding]mark{
-	Supported: {"32", "SUPPORTED"}, Doubtful: {"1;31", "DOUBTFUL"}, NotChecked: {"33", "NOT CHECKED"},
+var findingMarks = map[support.Label]mark{
+	support.Supported: {"32", "SUPPORTED"}, support.Differs: {"1;31", "DIFFERS"},
+	support.Unsupported: {"1;31", "UNSUPPORTED"}, support.Contradicted: {"1;31", "CONTRADICTED"},
+	support.Unjudged: {"36", "UNJUDGED"}, support.Unchecked: {"33", "UNCHECKED"},
 }
 
-// reasonMarks replace the mark of a claim that is not checked, for reasons that have their own.
-var reasonMarks = map[string]mark{reasonFailed: {"1;31", "FAILED"}, reasonUnsure: {"33", "UNSURE"}}
+// failedMark replaces the mark of a claim whose quotes none of its sources has.
+var failedMark = mark{"1;31", "FAILED"}
 
 // marks precede statuses.
 var marks = map[Counts]mark{
@@ -72,12 +75,14 @@ var marks = map[Counts]mark{
 func (t *textReport) report(r *Report, indent string) {
 	state := mark{cmp.Or(stateColours[r.State], "1;33"), cmp.Or(strings.ToUpper(string(r.State)), "UNTRUSTED")}
 	t.line(indent, "sources: %s  %s", t.paint(state), shown(r.title()))
-	n, gravest := &r.Findings.Claims, Supported
+	n, gravest := &r.Findings.Claims, support.Supported
 	switch {
-	case n.Failed > 0 || n.Doubtful > 0:
-		gravest = Doubtful
-	case n.NotChecked > 0 || n.Supported == 0:
-		gravest = NotChecked
+	case n.Failed > 0 || n.Denied() > 0:
+		gravest = support.Differs
+	case n.Unchecked > 0 || n.Supported+n.Unjudged == 0:
+		gravest = support.Unchecked
+	case n.Unjudged > 0:
+		gravest = support.Unjudged
 	}
 	t.line(indent, "claims:  %s", t.paint(mark{findingMarks[gravest].colour, strings.ToUpper(n.String())}))
 	t.line(indent, "%s", strings.TrimSpace(r.Why()+" "+r.WhyClaims()))
@@ -159,9 +164,10 @@ func (t *textReport) claim(c *ClaimReport, indent string) {
 		said = strings.TrimSpace(said + " (according to " + c.By + ")")
 	}
 	found, word := findingMarks[c.Finding], string(c.Status)
-	if instead, ok := reasonMarks[c.Reason]; ok {
-		found = instead
-	} else if c.Reason != "" {
+	if c.Reason == reasonFailed {
+		found = failedMark
+	}
+	if c.Reason != "" {
 		word = c.Reason + ", " + word
 	}
 	t.line("", "")
@@ -271,9 +277,8 @@ type (
 )
 
 // WriteJUnit writes reports as JUnit XML: a suite for each, with a case for each source of each claim, each claim and
-// each finding about the manifests. Failures have their text; what could not be checked, and a claim that is not
-// checked, is skipped. A doubtful claim is a failure, or skipped with [FailOnInvalid]. A report with an Error is an
-// error.
+// each finding about the manifests. Failures have their text; what could not be checked, and a claim that is unjudged or
+// unchecked, is skipped, unless the gate fails on it. A report with an Error is an error.
 func WriteJUnit(w io.Writer, on FailOn, reports ...*Report) error {
 	var all junitSuites
 	for _, r := range reports {
@@ -304,13 +309,10 @@ func (r *Report) suite(on FailOn) junitSuite {
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		word, counts := string(c.Status), CountUnverifiable
-		if c.Finding == Doubtful {
-			word = string(ClaimDoubtful)
-		}
 		switch {
-		case c.Finding == Supported, c.Counts == CountFailure:
+		case c.Finding == support.Supported:
 			counts = c.Counts
-		case c.Finding == Doubtful && on != FailOnInvalid:
+		case on == FailOnUnjudged, c.Status.DeniesClaim() && on != FailOnInvalid:
 			counts = CountFailure
 		}
 		lines := []string{shown(c.Text), shown(c.Detail)}

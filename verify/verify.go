@@ -331,21 +331,7 @@ func (j *job) finished() *Report {
 	r.State = r.state()
 	r.Findings.Sources = r.State
 	for i := range r.Claims {
-		n := &r.Findings.Claims
-		switch c := &r.Claims[i]; c.Finding {
-		case Supported:
-			n.Supported++
-		case Doubtful:
-			n.Doubtful++
-		default:
-			n.NotChecked++
-			switch c.Reason {
-			case reasonUnsure:
-				n.Unsure++
-			case reasonFailed:
-				n.Failed++
-			}
-		}
+		r.Findings.Claims.add(&r.Claims[i])
 	}
 	return r
 }

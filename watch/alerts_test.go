@@ -138,7 +138,7 @@ func TestWebhooks(t *testing.T) {
 			Logger: (&house{log: log}).logger(), Metrics: metrics,
 			Webhooks: []watch.Webhook{
 				r.webhook(t, "/all", ""), r.webhook(t, "/fail", "one"), r.webhook(t, "/gone", ""),
-				r.webhook(t, "/other", "", store.AlertDoubtful),
+				r.webhook(t, "/other", "", store.AlertDiffers),
 			},
 		}))(t)
 		a.Hurry(10*time.Millisecond, pauses)

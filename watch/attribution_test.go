@@ -98,7 +98,7 @@ func TestAttribution(t *testing.T) {
 			if err := c.Answer.Check(); err != nil {
 				t.Error(err)
 			}
-			if c.AnswerID != "ans_1" || c.Strategy != "balanced@1" || len(c.Answer.Citations) != 1 {
+			if c.AnswerID != "ans_1" || c.Strategy != "balanced@2" || len(c.Answer.Citations) != 1 {
 				t.Fatalf("kept %s of %q with %d citations; want ans_1 with 1", c.AnswerID, c.Strategy, len(c.Answer.Citations))
 			}
 			cite := &c.Answer.Citations[0]

@@ -138,7 +138,8 @@ func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 	if err := f.options.Store.SetRecheck(end, job, next, err != nil); err != nil {
 		log.WarnContext(ctx, "the next check of a source could not be scheduled", slog.Any("error", err))
 	}
-	if _, unread := errors.AsType[*snapshot.FetchError](err); unread || ctx.Err() != nil {
+	if _, unread := errors.AsType[*snapshot.FetchError](err); unread || ctx.Err() != nil ||
+		errors.Is(err, errNotComparable) {
 		log.DebugContext(ctx, "a source could not be read", slog.Any("error", err))
 	} else if err != nil {
 		log.WarnContext(ctx, "a source could not be checked", slog.Any("error", err))
@@ -183,11 +184,19 @@ func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error)
 			return true, err
 		}
 	}
-	if err := f.compare(ctx, job, pins, snap, failed); err != nil {
+	compared, err := f.compare(ctx, job, pins, snap, failed)
+	if err != nil {
 		return true, err
+	}
+	if !compared && failed == nil {
+		return true, errNotComparable
 	}
 	return true, failed
 }
+
+// errNotComparable means that another page, such as a challenge or a notice of maintenance, stood in the place of a
+// source, so that it is tried again soon.
+var errNotComparable = errors.New("another page stood in its place")
 
 // failedAs reports whether fetching a source failed with an error of this kind.
 func failedAs(err error, kind snapshot.FetchErrorKind) bool {
@@ -325,10 +334,11 @@ func (f *Freshness) complete(
 }
 
 // compare compares the pins of a source with its current state and stores the results. Incidents are stored first: if
-// it is interrupted after that, the next check does not repeat them.
+// it is interrupted after that, the next check does not repeat them. It reports whether the document was the source.
 func (f *Freshness) compare(
 	ctx context.Context, job *store.Recheck, pins []store.Pin, snap *snapshot.Snapshot, failed error,
-) error {
+) (compared bool, err error) {
+	compared = true
 	now := f.options.Store.Now()
 	statuses := make([]store.PinStatus, 0, len(pins))
 	incidents := map[string]verify.Incident{} // by subject
@@ -349,10 +359,16 @@ func (f *Freshness) compare(
 			&p.Claim, &p.Source, snap, failed,
 			&verify.CompareOptions{Texts: f.options.Texts, TextProfile: manifest.TextProfile},
 		)
+		if r.Status == verify.NotComparable {
+			compared = false
+			if p.Status != "" && job.Failures < recheckPatience-1 {
+				continue
+			}
+		}
 		f.checks.WithLabelValues(string(r.Counts)).Inc()
 		detail, err := json.Marshal(&r)
 		if err != nil {
-			return fmt.Errorf("encoding the result of a check: %w", err)
+			return false, fmt.Errorf("encoding the result of a check: %w", err)
 		}
 		statuses = append(
 			statuses, store.PinStatus{ID: p.ID, Status: r.Status, Counts: r.Counts, CheckedAt: now, Detail: detail},
@@ -374,19 +390,19 @@ func (f *Freshness) compare(
 		}
 		added, err := f.options.Store.AddIncidents(ctx, job.Tenant, list)
 		if err != nil {
-			return err
+			return false, err
 		}
 		f.incidents.Add(float64(len(added)))
 	}
 	if err := f.options.Store.SetStatuses(ctx, job.Tenant, statuses); err != nil {
-		return err
+		return false, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(away)) {
 		if err := f.options.Store.PublishAgain(ctx, job.Tenant, away[path], path); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return compared, nil
 }
 
 // incident returns the record of a failure.

@@ -50,15 +50,15 @@ of documents; a directory stands for all such files in and below it. Pages are
 fetched from public addresses at ports 80 and 443 only, unless --allow-net names
 another network.
 
-For each sentence the nearest passages are checked, and those that score at least
+For each sentence the nearest passages are checked, and those at least as close as
 the threshold are cited as "origin": "inferred", with the source's words, their
-place and the score. Existing citations stay, and their sentences are skipped
+place and the closeness. Existing citations stay, and their sentences are skipped
 unless --cited includes them. Headings, images, questions, code and phrases such
 as "I hope this helps" get no citations.
 
 Sentences that make a statement but have no citation are listed on standard error,
 and in the member attribution of JSON. --explain adds the passages considered for
-each sentence, their scores, the words they lack, and the values that differ.
+each sentence, how close they are, the words they lack, and the values that differ.
 
 Exit codes: 0 done, even if nothing was found; 2 if the answer, a source or a line
 of a source could not be read.`,
@@ -84,8 +84,7 @@ of a source could not be read.`,
 			if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
 				return err
 			}
-			// The checker's own labels are kept; the threshold only decides what is cited.
-			checker, err := f.checker.build(f.checker.file, 0, w)
+			checker, err := f.checker.build(f.checker.file, w)
 			if err != nil {
 				return err
 			}
@@ -106,7 +105,7 @@ of a source could not be read.`,
 	flags.StringArrayVar(&f.sources, "source", nil,
 		"the `PATH` of a file or directory of sources, or the URL of a page; repeatable, more may follow as arguments")
 	flags.Var(&f.threshold, "threshold",
-		"the lowest score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1")
+		"the lowest closeness of a citation: balanced (0.35), strict (0.5) or a `NUMBER` above 0 and at most 1")
 	flags.IntVar(&f.perSentence, "per-sentence", support.DefaultPerSentence,
 		"the largest `NUMBER` of passages cited for one sentence")
 	flags.BoolVar(&f.cited, "cited", false, "also find sources for sentences that have a citation")
@@ -187,18 +186,17 @@ type sentenceJSON struct {
 }
 
 type candidateJSON struct {
-	Source    string                   `json:"source"` // the id of the document
-	Title     *string                  `json:"title"`
-	Passage   int                      `json:"passage"`
-	Page      *int                     `json:"page"`
-	Relevance float64                  `json:"relevance"`
-	Score     *float64                 `json:"score"`
-	Label     support.Label            `json:"label"`
-	Evidence  *string                  `json:"evidence"`
-	Missing   []string                 `json:"missing"`
-	Changed   bool                     `json:"changed"`
-	Conflicts []support.ReportConflict `json:"conflicts"`
-	Cited     bool                     `json:"cited"`
+	Source      string                     `json:"source"` // the id of the document
+	Title       *string                    `json:"title"`
+	Passage     int                        `json:"passage"`
+	Page        *int                       `json:"page"`
+	Relevance   float64                    `json:"relevance"`
+	Closeness   *float64                   `json:"closeness"`
+	Label       support.Label              `json:"label"`
+	Evidence    *string                    `json:"evidence"`
+	Missing     []string                   `json:"missing"`
+	Differences []support.ReportDifference `json:"differences"`
+	Cited       bool                       `json:"cited"`
 }
 
 // writeJSON writes the answer document with the member attribution.
@@ -251,15 +249,14 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 func newCandidate(c *support.Candidate, docs []support.Document) candidateJSON {
 	d := &docs[c.Document]
 	out := candidateJSON{
-		Source:    d.Source.ID,
-		Passage:   c.Passage,
-		Relevance: c.Relevance,
-		Score:     c.Verdict.Score,
-		Label:     c.Verdict.Label,
-		Missing:   c.Verdict.MissingWords(),
-		Changed:   c.Verdict.Changed,
-		Conflicts: c.Verdict.ReportConflicts(),
-		Cited:     c.Source != "",
+		Source:      d.Source.ID,
+		Passage:     c.Passage,
+		Relevance:   c.Relevance,
+		Closeness:   c.Verdict.Closeness,
+		Label:       c.Verdict.Label,
+		Missing:     c.Verdict.MissingWords(),
+		Differences: c.Verdict.ReportDifferences(),
+		Cited:       c.Source != "",
 	}
 	if d.Source.Title != "" {
 		out.Title = &d.Source.Title
@@ -332,8 +329,8 @@ func explainOne(c *support.Candidate, docs []support.Document) string {
 	if c.Source != "" {
 		b.WriteString("cited: ")
 	}
-	if c.Verdict.Score != nil {
-		fmt.Fprintf(&b, "%.2f ", *c.Verdict.Score)
+	if c.Verdict.Closeness != nil {
+		fmt.Fprintf(&b, "%.2f ", *c.Verdict.Closeness)
 	}
 	fmt.Fprintf(&b, "%s by %s", c.Verdict.Label, d.Source.ID)
 	if page := d.Passages[c.Passage].Page; page > 0 {
@@ -343,8 +340,8 @@ func explainOne(c *support.Candidate, docs []support.Document) string {
 	if lacks := c.Verdict.MissingWords(); len(lacks) > 0 {
 		b.WriteString("; it lacks: " + strings.Join(lacks[:min(len(lacks), 8)], ", "))
 	}
-	for _, conflict := range c.Verdict.ReportConflicts() {
-		b.WriteString("; changed: " + conflictWords(&conflict))
+	for _, d := range c.Verdict.ReportDifferences() {
+		b.WriteString("; differs: " + differenceWords(&d))
 	}
 	return b.String()
 }

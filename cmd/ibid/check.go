@@ -20,7 +20,6 @@ type checkFlags struct {
 	claim, context, batch string
 	sources, others       []string
 	json                  bool
-	threshold             server.Threshold
 	allow                 server.Networks // networks that may be connected to besides the public ones
 	checker               checkerFlags
 }
@@ -31,15 +30,21 @@ func newCheck(w world) *cobra.Command {
 		Use:   "check --claim TEXT --source FILE|URL... | --batch FILE",
 		Short: "Check whether sources support a claim",
 		Long: `Compares a claim with its sources: text, Markdown, HTML, PDF (its text layer) or
-JSON lines of documents, in files or at URLs. It prints supported, partial,
-unsupported, contradicted or unverified, the evidence and its location, and the
-parts of the claim that are missing from the evidence.
+JSON lines of documents, in files or at URLs. It prints what they say of it, the
+evidence and its location, and the words that are missing from the evidence:
 
-The default checker, lexical, compares words, without a network or a model. Its
-score is the calibrated probability that people would call the claim supported.
-It never prints contradicted; a changed number, date, name or negation is partial.
+  supported      they say it, in the same or close words
+  differs        they say it, but for one detail; both words are shown
+  unjudged       here is the evidence; nobody has judged what it means
+  unsupported    a judge says that they do not say it
+  contradicted   a judge says that they deny it
+  unchecked      there was nothing to read
 
-Other checkers are configured under checkers in the file of --config, and selected
+The default checker, lexical, compares words, without a network or a model. The
+number beside its finding is how close the evidence is, from 0 to 1: it is not the
+probability that the claim is true.
+
+Other checkers, also judges, are configured under checkers in the file of --config, and selected
 with --checker:
 
   checkers:
@@ -53,11 +58,11 @@ another network.
 
 --batch reads JSON lines {"id", "claim", "passages": [...]}, where passages are
 strings or objects with text, and context is optional. It writes one line for each:
-id, label, score, missing, evidence and more. A line that cannot be read or checked
+id, label, closeness, differences, missing, evidence and more. A line that cannot be read or checked
 has the member error.
 
-Exit codes: 0 supported; 1 partial, unsupported or contradicted; 2 unverified, or
-the check failed, or a part of a source could not be read. With --batch: 0 if all
+Exit codes: 0 supported; 1 differs, unsupported or contradicted; 2 unjudged or
+unchecked, or the check failed, or a part of a source could not be read. With --batch: 0 if all
 lines were checked, else 2.`,
 		Example: `  ibid check --claim 'The bridge opened in 1932.' --source bridge.html
   ibid check --claim 'Herons eat fish.' --source birds.pdf --source a.md --json
@@ -68,7 +73,7 @@ lines were checked, else 2.`,
 			if err := f.validate(c); err != nil {
 				return err
 			}
-			checker, err := f.checker.build(f.checker.file, float64(f.threshold), w)
+			checker, err := f.checker.build(f.checker.file, w)
 			if err != nil {
 				return err
 			}
@@ -90,9 +95,6 @@ lines were checked, else 2.`,
 		"`TEXT` that explains what the claim refers to, such as the question; never used as evidence")
 	flags.StringVar(&f.batch, "batch", "", "check each line of a `FILE` of JSON lines instead, - for standard input")
 	flags.BoolVar(&f.json, "json", false, "write the verdict as one line of JSON; --batch always does")
-	flags.Var(&f.threshold, "threshold",
-		"the lowest score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; the "+
-			"default is the checker's own")
 	server.AddNetFlag(flags, &f.allow)
 	f.checker.add(flags, nil)
 	return c
@@ -158,7 +160,7 @@ func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w wo
 		return usagef(checkHint(v.Err), "check the claim: %w", v.Err)
 	}
 	switch {
-	case sources.failed, v.Label == support.Unverified, v.Label == "":
+	case sources.failed, v.Label == support.Unjudged, v.Label == support.Unchecked, v.Label == "":
 		return errReported
 	case v.Label == support.Supported:
 		return nil
@@ -189,9 +191,9 @@ const (
 // writeVerdict writes a verdict for people.
 func writeVerdict(w io.Writer, v *support.Verdict, m, others *material) error {
 	var b strings.Builder
-	b.WriteString(string(cmp.Or(v.Label, support.Unverified)))
-	if v.Score != nil {
-		fmt.Fprintf(&b, "  %.2f", *v.Score)
+	b.WriteString(string(cmp.Or(v.Label, support.Unjudged)))
+	if v.Closeness != nil {
+		fmt.Fprintf(&b, "  %.2f", *v.Closeness)
 	}
 	fmt.Fprintf(&b, "  (%s)\n", v.By)
 	row := func(name, text string) { fmt.Fprintf(&b, "  %-9s %s\n", name, oneLine(text)) }
@@ -213,8 +215,8 @@ func writeVerdict(w io.Writer, v *support.Verdict, m, others *material) error {
 	if len(terms) > 0 {
 		row("missing", strings.Join(terms, ", "))
 	}
-	for _, c := range v.ReportConflicts() {
-		row("changed", conflictWords(&c))
+	for _, d := range v.ReportDifferences() {
+		row("differs", differenceWords(&d))
 	}
 	for _, issue := range v.Issues {
 		row("note", issue.Code+": "+issue.Detail)
@@ -223,12 +225,12 @@ func writeVerdict(w io.Writer, v *support.Verdict, m, others *material) error {
 	return err
 }
 
-// conflictWords describes a conflict to people.
-func conflictWords(c *support.ReportConflict) string {
-	if c.Kind == support.ConflictNegation && c.Note != "" { // its values are not words that replace each other
-		return strings.TrimPrefix(c.Note, "negation: ")
+// differenceWords describes a difference to people.
+func differenceWords(d *support.ReportDifference) string {
+	if d.Kind == support.ConflictNegation && d.Note != "" { // its values are not words that replace each other
+		return strings.TrimPrefix(d.Note, "negation: ")
 	}
-	return fmt.Sprintf("%s: the claim has %s, the source %s", c.Kind, c.Claim, c.Evidence)
+	return fmt.Sprintf("%s: the claim has %s, the source %s", d.Kind, d.Claim, d.Evidence)
 }
 
 // excerpt returns the beginning of a text in quotation marks.

@@ -201,7 +201,7 @@ func (b *batch) flush(ctx context.Context) error {
 	}
 	next := 0
 	for _, line := range b.lines {
-		pair, verdict, why := &support.Pair{}, &support.Verdict{Label: support.Unverified}, line.Error
+		pair, verdict, why := &support.Pair{}, &support.Verdict{Label: support.Unchecked}, line.Error
 		switch {
 		case why != nil:
 		case err != nil:

@@ -8,12 +8,14 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
 )
 
 // material is the text that a claim is checked against.
@@ -54,9 +56,20 @@ func readMaterial(ctx context.Context, names []string, f *snapshot.Fetcher, w wo
 	return m, nil
 }
 
-// sayTextIssues reports the issues of a source's text, and whether a part of it could not be read.
+// sayTextIssues reports the issues of a source's text, and whether a part of it could not be read, or it tells that it is
+// not the source. A page that merely has little text may be a source.
 func sayTextIssues(w io.Writer, name string, t *snapshot.Text) (issues []ibid.Issue, failed bool) {
-	for _, issue := range t.Issues {
+	all := t.Issues
+	switch t.Obstacle { //nolint:exhaustive // the others tell it
+	case "", snapshot.ObstacleStub, snapshot.ObstacleEmpty, snapshot.ObstacleScriptOnly:
+	default:
+		failed = true
+		all = append(slices.Clone(all), ibid.Issue{
+			Code: string(verify.NotComparable), Detail: string(t.Obstacle) + ": " + verify.StandIn(t.Obstacle) +
+				" stands in for the source",
+		})
+	}
+	for _, issue := range all {
 		failed = failed || issue.Code == snapshot.IssueLineUnreadable || issue.Code == snapshot.IssuePageUnreadable
 		issue.Detail = name + ": " + issue.Detail
 		issues = append(issues, issue)

@@ -30,6 +30,7 @@ const asJSON = "json"
 // citeFlags are the flags of ibid cite.
 type citeFlags struct {
 	as, style, marker, format, unit string
+	numbers                         string
 	request, documents              string
 	resume                          string
 	json, noList, raw, lines        bool
@@ -50,7 +51,9 @@ The provider is detected. Any other JSON or text is shown as it is.
 
 Some formats name their documents only in the request, or not at all: --request
 is its body, --documents a JSON array of the documents that the model was given:
-strings, flat objects, or objects with "id" and "data".
+strings, flat objects, or objects with "id" and "data". If the provider sends no
+citations, marks in the text such as [1] are read as citations of the documents, or
+of the passages in the request's prompt.
 
 --as markdown, the default, plain, html, footnotes and latex write the text with
 its citations, followed by the sources. On a terminal the default is plain.
@@ -107,6 +110,9 @@ func (f *citeFlags) add(flags *pflag.FlagSet) {
 		"`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex")
 	flags.Var(server.OneOf(&f.marker, "KIND", "number", "id"), "marker",
 		"`KIND` of the markers in the text: number (default), or id of the source")
+	flags.Var(server.OneOf(&f.numbers, "WHICH", string(ibid.NumbersUsed), string(ibid.NumbersProvider)), "numbers",
+		"`WHICH` numbers the sources get: used (by first use), or provider (those of the model's marks; the default if it "+
+			"printed a list of sources)")
 	flags.Var(server.OneOf(&f.unit, "UNIT", text.Strings(ibid.Units())...), "unit",
 		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (the default of openai and langchain) "+
 			"or utf-16")
@@ -114,7 +120,7 @@ func (f *citeFlags) add(flags *pflag.FlagSet) {
 		"`FORMAT` of the input, if detection is wrong")
 	flags.StringVar(&f.request, "request", "", "the request that the response answers, as a JSON `FILE`")
 	flags.StringVar(&f.documents, "documents", "", "the documents that the model was given, as a JSON `FILE`")
-	flags.BoolVar(&f.noList, "no-list", false, "leave out the list of sources below the text")
+	flags.BoolVar(&f.noList, "no-list", false, "leave out the list of sources below the text, also one that the model printed")
 	flags.BoolVar(&f.raw, "raw", false, "add provider_metadata to JSON")
 	alternatives(flags, "as", "json")
 }
@@ -147,6 +153,7 @@ func formOf(as string, asJSONToo bool) (string, error) {
 func (f *citeFlags) documentOptions(name string) *ibid.DocumentOptions {
 	return &ibid.DocumentOptions{
 		Unit: ibid.Unit(f.unit), Style: ibid.Style(f.style), ByID: f.marker == "id", Raw: f.raw, Input: name,
+		Numbers: ibid.Numbers(f.numbers),
 	}
 }
 
@@ -439,7 +446,8 @@ func isNoAnswer(r *reading) bool {
 
 // options returns the options to render the answer whose header was written last.
 func (o *textOutput) options() *ibid.RenderOptions {
-	opts := &ibid.RenderOptions{Style: o.style, ByID: o.flags.marker == "id", List: !o.flags.noList}
+	opts := &ibid.RenderOptions{Style: o.style, ByID: o.flags.marker == "id", List: !o.flags.noList, NoList: o.flags.noList,
+		Numbers: ibid.Numbers(o.flags.numbers)}
 	if o.several {
 		opts.IDPrefix = strconv.Itoa(o.count) + "-"
 	}

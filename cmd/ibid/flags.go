@@ -85,17 +85,13 @@ func (f *checkerFlags) add(flags *pflag.FlagSet, file *string) {
 	}
 }
 
-// build builds the checker. A threshold of 0 means the default.
-func (f *checkerFlags) build(file string, threshold float64, w world) (support.Checker, error) {
+// build builds the checker.
+func (f *checkerFlags) build(file string, w world) (support.Checker, error) {
 	described, err := server.ReadChecker(file, f.name)
 	if err != nil {
 		return nil, err
 	}
-	checker, err := described.Build(threshold, w.env)
-	if err == nil && threshold > 0 && described.Labels() {
-		hint(w.err, "--threshold has no effect on a judge, which returns labels")
-	}
-	return checker, err
+	return described.Build(w.env)
 }
 
 // isJudge reports whether the named checker may judge support in a verification: any but the lexical one.

@@ -71,7 +71,7 @@ func incidentStatuses() []verify.Status {
 		verify.KeyRevoked, verify.KeyOutsideValidity, verify.SignatureExpired, verify.NotYetValid, verify.Expired,
 		verify.AuthorityMismatch, verify.LogProofInvalid, verify.LogInconsistent, verify.ChainInvalid, verify.ChainGap,
 		verify.LevelNotMet, verify.UpstreamInvalid, verify.ExcerptMismatch, verify.ExcerptAltered,
-		verify.ExcerptMissing, verify.UnsupportedClaim, verify.ClaimDoubtful,
+		verify.ExcerptMissing, verify.ClaimDiffers,
 	}
 }
 

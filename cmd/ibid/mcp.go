@@ -61,7 +61,7 @@ read.`,
 			if err := checkTrust(f.trust); err != nil {
 				return err
 			}
-			checker, err := f.checker.build(c.File, 0, w)
+			checker, err := f.checker.build(c.File, w)
 			if err != nil {
 				return err
 			}

@@ -153,11 +153,13 @@ var advice = []struct {
 	{ibid.ErrDamaged, "damaged", "what could be read is shown; save the response again"},
 	// errors of the commands that run a gateway or use its database
 	{journal.ErrLocked, "", "another ibid serve uses this directory; --data DIR gives this one its own"},
+	{store.ErrServed, "", "--db FILE gives this one its own; several servers can share a PostgreSQL database"},
 	{store.ErrNewer, "", "a newer ibid has changed this database: use that version, or an older backup"},
 	{store.ErrUnreachable, "", "is PostgreSQL running there? ibid serve starts without it, and answers wait in the " +
 		"journal"},
-	{store.ErrFile, "", "restore a backup, or move it away with its -wal and -shm; answers waiting in the " +
-		"journal are then stored; `sqlite3 FILE .recover` reads what is left"},
+	{store.ErrFile, "", "`ibid backup --db FILE COPY` says whether the file is whole; if not, put a backup in " +
+		"its place, or move it away, without its -wal and -shm; answers waiting in the journal are then stored; `sqlite3 " +
+		"FILE .recover` reads what is left"},
 	{syscall.ECONNREFUSED, "", "is the server running there?"},
 	{server.ErrConfigFile, "", "--config names a YAML file; ibid serve also works without one"},
 	{fs.ErrNotExist, "", "name a file, or - for standard input"},

@@ -49,14 +49,16 @@ The report has two findings. One is about the sources and signatures:
 
 The other is about the claims, and counts them:
 
-  supported      the excerpts of its sources support it
-  doubtful       a number, a name, a negation or the like differs from the excerpt,
-                 or the excerpt has next to nothing of it
-  not checked    cannot be decided automatically: read it
+  supported      the excerpts of its sources say it, in the same or close words
+  differs        they say it, but for one detail; both words are shown
+  unjudged       the excerpts are there; nobody has judged what they mean
+  unsupported    a judge says that they do not say it
+  contradicted   a judge says that they deny it
+  unchecked      there was nothing to compare it with, for the reason given
 
 Only public addresses are fetched, at ports 80 and 443, unless --allow-net names
-another network. Support is judged by comparing words; with --checker, another
-checker in the file of --config is used as well.
+another network. Words are compared; with --checker, a judge in the file of --config
+decides about claims that are not verbatim in their excerpts.
 
 Nothing is stored unless --data, --db or --config names a database. Then a manifest
 that changed or was reused is detected, good results are reused for a day, and
@@ -70,9 +72,9 @@ same call was interrupted.
 --report sends publishers who ask for it the failures of their manifests: each
 record that ibid incidents lists, signed with the key created by ibid key new --data.
 
-Exit codes: 0 trusted or valid, and no claim doubtful; 1 invalid, or a claim is
-doubtful, unless --fail-on invalid; 2 unverifiable or pending, or an input cannot
-be read. For several inputs, the first of these that occurs: 2 for one that cannot
+Exit codes: 0 trusted or valid, and no claim differs; 1 invalid, or a claim differs
+or is denied by a judge, unless --fail-on invalid; 2 unverifiable or pending, or an
+input cannot be read. With --fail-on unjudged, 1 also if a claim is not supported. For several inputs, the first of these that occurs: 2 for one that cannot
 be read, 1, 2, 0.`,
 		Example: `  ibid verify https://agent.example/answers/1 --trust agent.example
   curl -is https://agent.example/ask >answer.txt
@@ -100,9 +102,11 @@ be read, 1, 2, 0.`,
 		"whose signatures you trust: a host or a key id, as `WHO`; repeatable")
 	flags.Var(server.OneOf(&f.level, "LEVEL", "1", "2", "3"), "require-level",
 		"fail below this conformance `LEVEL`: 1, 2 or 3")
-	f.failOn = string(verify.FailOnDoubtful)
-	failOn := server.OneOf(&f.failOn, "WHAT", string(verify.FailOnDoubtful), string(verify.FailOnInvalid))
-	flags.Var(failOn, "fail-on", "`WHAT` fails: doubtful, which includes invalid, or invalid only")
+	f.failOn = string(verify.FailOnDiffers)
+	failOn := server.OneOf(&f.failOn, "WHAT", string(verify.FailOnDiffers), string(verify.FailOnUnjudged),
+		string(verify.FailOnInvalid))
+	flags.Var(failOn, "fail-on",
+		"`WHAT` fails: differs (and invalid), unjudged (all claims that are not supported), or invalid only")
 	flags.StringVar(&f.save, "save", "",
 		"store a bundle of each manifest in this `DIRECTORY`, with its unchanged sources")
 	flags.BoolVar(&f.offline, "offline", false,
@@ -191,7 +195,7 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string
 	var judge support.Checker
 	if f.checker.isJudge() {
 		var err error
-		if judge, err = f.checker.build(c.File, 0, w); err != nil {
+		if judge, err = f.checker.build(c.File, w); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ type verifying struct {
 	reports   []*verify.Report      // all so far, for JUnit
 	told      int                   // reports so far
 	count     map[string]int        // of reports, by state; "" counts unreadable inputs
-	doubtful  int                   // claims
+	denied    int                   // claims that differ, or that a judge denies
 	failed    bool                  // a report fails by --fail-on
 	incidents int                   // new ones
 	// an address was refused that --allow-net could allow, and no report suggested it
@@ -174,7 +174,7 @@ func (v *verifying) tell(ctx context.Context, one verified) error {
 	v.told++
 	v.count[string(r.State)]++
 	v.failed = v.failed || r.Fails(verify.FailOn(v.flags.failOn))
-	v.doubtful += r.Findings.Claims.Doubtful
+	v.denied += r.Findings.Claims.Denied()
 	if v.flags.junit != "" {
 		v.reports = append(v.reports, r)
 	}
@@ -324,8 +324,8 @@ func (v *verifying) sum(many bool) {
 		if of := v.count[""]; of > 0 {
 			parts = append(parts, fmt.Sprintf("%d could not be read", of))
 		}
-		if v.doubtful > 0 {
-			parts = append(parts, plural(v.doubtful, "doubtful claim"))
+		if v.denied > 0 {
+			parts = append(parts, plural(v.denied, "differing claim"))
 		}
 		say(v.err, "%s: %s", plural(n, "input"), cmp.Or(strings.Join(parts, ", "), "nothing left to do"))
 	}

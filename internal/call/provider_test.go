@@ -61,7 +61,6 @@ func TestFindHost(t *testing.T) {
 }
 
 func TestProviderNames(t *testing.T) {
-	want := strings.Fields(`anthropic azure bedrock cohere dashscope deepseek gemini generic groq mistral openai openrouter perplexity
-		vertex xai zhipu`)
+	want := strings.Fields(`anthropic azure baidu bedrock brave cohere dashscope deepseek dify doubao exa gemini generic groq hunyuan mistral moonshot oci openai openrouter perplexity snowflake unknown vertex xai zhipu`)
 	testenv.Equal(t, "names", want, ProviderNames())
 }

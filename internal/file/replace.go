@@ -34,13 +34,40 @@ func Replace(name string, b []byte, perm fs.FileMode) error {
 }
 
 // CreatePrivate creates the file, readable only by its owner, if it does not exist. SQLite gives the files that it puts
-// beside a database the database's mode.
+// beside a database the database's mode. A file that exists is not opened: closing it would drop the locks that this
+// process holds on it.
 func CreatePrivate(name string) error {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	mode := os.O_RDWR | os.O_CREATE | os.O_EXCL
+	if _, err := os.Lstat(name); err == nil {
+		mode &^= os.O_EXCL // a link to a file that does not exist yet
+	}
+	f, err := os.OpenFile(name, mode, 0o600)
+	if errors.Is(err, fs.ErrExist) { // created meanwhile
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	return f.Close()
+}
+
+// Publish gives the complete file draft the name as well, which must not exist, and makes both durable. The caller
+// removes the draft.
+func Publish(draft, name string) error {
+	f, err := os.OpenFile(draft, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(draft, name); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(name))
 }
 
 // SyncDir makes changes to the entries of a directory durable: files created, renamed or removed. On Windows, where

@@ -279,7 +279,7 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 				step = min(2, len(rest)) // an escape, or delimiters that open nothing
 			}
 		default:
-			if n, certain = wide(rest, last); certain && n > 0 {
+			if n, certain = Wide(rest, last); certain && n > 0 {
 				from := l.At
 				if _, size := utf8.DecodeRuneInString(rest); rest[0] == 0xC2 || rest[0] == 0xE2 {
 					l.At += n // digits, not brackets
@@ -308,8 +308,8 @@ func stops(bytes string) (table [256]bool) {
 	return table
 }
 
-// wide parses parentheses, wide brackets, or superscript digits.
-func wide(s string, last bool) (n int, certain bool) {
+// Wide parses parentheses, wide brackets, or superscript digits.
+func Wide(s string, last bool) (n int, certain bool) {
 	for _, pair := range [...][2]string{{"(", ")"}, {"【", "】"}, {"［", "］"}, {"〔", "〕"}} {
 		if strings.HasPrefix(s, pair[0]) {
 			return bracketed(s, pair[0], pair[1], last)

@@ -34,7 +34,7 @@ func TestConstructs(t *testing.T) {
 			`\(a+b\)| c`, `\[a\]|`, "$$a\nb$$|", "$a$| b", "$a $", "$ a$", "$5 and $6", "$a\nb$", "$$a\n\nb$$", `\(a`,
 		}},
 		"words in brackets": {bracket, []string{"[1]| a", "[a b]|", "[a[b]", "[a\n]", "[" + strings.Repeat("a", maxBracket) + "]"}},
-		"wide brackets":     {wide, []string{"【1】| a", "［2］|", "〔a〕|", "(b)| c", "(a (b)", "【a\n】", "²³| a", "¹|x", "é", "“a"}},
+		"wide brackets":     {Wide, []string{"【1】| a", "［2］|", "〔a〕|", "(b)| c", "(a (b)", "【a\n】", "²³| a", "¹|x", "é", "“a"}},
 		"an element of code": {codeElement, []string{
 			"<code>x[1]</code>| a", "<pre class=\"x\">[2]</pre>|", "<CODE>a</CODE>|", "<codec>", "<c", "<b>[1]</b>", "<var>x",
 		}},

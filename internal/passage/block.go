@@ -84,6 +84,8 @@ func (r *reader) block(v scan.Value, depth int) (found, is bool) {
 	case k == blockError:
 		r.failed, r.noProse = true, true
 		return false, true
+	case k == blockResult && content == nil && v.Get("data").IsObject(): // LangChain's {type, data}
+		return r.object(v.Get("data"), depth+1, loose), true
 	case k == blockMessage:
 		r.noProse = true
 		return false, true

@@ -84,7 +84,7 @@ var (
 	// inner are members that hold more members of the same document.
 	inner = set(`metadata meta data document node resource payload fields source attributes extrainfo properties
 		location s3location weblocation structdata derivedstructdata retrievedcontext web chunk documentmetadata
-		target selector citation page citedsource record`)
+		target selector citation page citedsource record additional`)
 	// carriers are members that hold documents, whatever else an object has.
 	carriers = set(`documents docs results result sources passages chunks matches hits items data context contexts
 		searchresults retrieveddocuments retrieveditems retrievalresults organic organicresults output outputs response
@@ -92,7 +92,7 @@ var (
 		kwargs messages citations references returnvalue toolresult update groundingchunks searches snippets findings
 		evidence`)
 	// notResults are members whose lists are never documents.
-	notResults = set(`toolcalls arguments input inputs query queries request requests params parameters tools
+	notResults = set(`toolcalls arguments input inputs queries request requests params parameters tools
 		usage tags topics images relatedquestions peoplealsoask followupquestions tooluse`)
 	// beside are members of a wrapper that say nothing of its content.
 	beside = set(`type id name status success ok iserror error toolcallid tooluseid callid meta annotations lc

@@ -40,6 +40,21 @@ var rule = regexp.MustCompile(`^[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,}|#{3,}|~{3,}|` 
 // closing matches a line that closes an element.
 var closing = regexp.MustCompile(`^[ \t]*</[A-Za-z][\w-]*>`)
 
+// isRule, isEnder and isClosing match these expressions, most lines without running them.
+func isRule(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	return line != "" && strings.IndexByte("-=*_#~`\"", line[0]) >= 0 && rule.MatchString(line)
+}
+
+func isEnder(line string) bool {
+	const near = 96 // bytes in which the colon is
+	return strings.ContainsAny(line[:min(len(line), near)], ":：") && ender.MatchString(line)
+}
+
+func isClosing(line string) bool {
+	return strings.HasPrefix(strings.TrimLeft(line, " \t"), "</") && closing.MatchString(line)
+}
+
 // introduction matches a line after which passages come.
 var introduction = regexp.MustCompile(`(?i)^[^\n]{0,120}\b(?:sources?|documents?|passages?|contexts?|results?|chunks?|snippets?|` +
 	`excerpts?|articles?|references?|knowledge base|background|kontext|quellen|dokumente|auszüge|textstellen|fuentes|` +
@@ -124,7 +139,8 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 
 // readHead reads the label at the beginning of a line. Its rest is the part of the line that the label takes.
 func readHead(line string) (item, bool) {
-	if len(line) > 0 && line[0] >= 'a' && line[0] <= 'z' && !strings.ContainsAny(line[:min(len(line), 40)], "0123456789") {
+	const near = 48 // bytes in which a label begins
+	if strings.IndexAny(line[:min(len(line), near)], "0123456789[") < 0 {
 		return item{}, false
 	}
 	m := head.FindStringSubmatchIndex(line[:min(len(line), 512)])
@@ -198,10 +214,8 @@ func ends(line string, run []item) bool {
 	if line == "" || line[0] != '\t' && strings.TrimSpace(line) == "" {
 		return false
 	}
-	if rule.MatchString(line) {
-		return true
-	}
-	if ender.MatchString(line) || closing.MatchString(line) || introduction.MatchString(line) && len(line) < 60 && strings.HasPrefix(line, "#") {
+	if isRule(line) || isEnder(line) || isClosing(line) ||
+		strings.HasPrefix(line, "#") && len(line) < 60 && introduction.MatchString(line) {
 		return true
 	}
 	return strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "## ") && strings.HasPrefix(run[0].rest, "###")

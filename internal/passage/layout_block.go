@@ -17,8 +17,8 @@ func framed(_ *promptReader, text string) (list []Passage, outside string) {
 		return nil, ""
 	}
 	var rest strings.Builder
-	last := 0
-	for at := 0; at < len(text) && len(list) < maxPassages; {
+	last, misses := 0, 0
+	for at := 0; at < len(text) && len(list) < maxPassages && misses < maxMisses; {
 		m := frameBegin.FindStringSubmatchIndex(text[at:])
 		if m == nil {
 			break
@@ -28,6 +28,7 @@ func framed(_ *promptReader, text string) (list []Passage, outside string) {
 		to, end := frameEnd(lower, from, noun, number)
 		if to < 0 {
 			at = from
+			misses++
 			continue
 		}
 		q := Passage{Label: number}
@@ -60,12 +61,24 @@ func frameEnd(lower string, from int, noun, number string) (to, end int) {
 	return -1, -1
 }
 
-// maxFrame is how many bytes of a framed passage are searched for its end.
-const maxFrame = 64 << 10
+// The bounds of the search for frames: the bytes of a passage that are searched for its end, and the beginnings without
+// an end after which there are no frames.
+const (
+	maxFrame  = 64 << 10
+	maxMisses = 64
+)
 
 // ruleName matches a line with the name of the passage that follows it: [File: plan.pdf],
 // --- plan.pdf (page 3) ---, ## plan.pdf.
 var ruleName = regexp.MustCompile(`^[ \t]*\[([^\]\n]{1,200})\][:]?[ \t]*$|^[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,}|#{1,6})[ \t]*([^\s=*_#-][^\n]{0,200}?)[ \t]*(?:-{2,}|={2,}|\*{2,}|_{2,}|#{1,6})?[ \t]*$`)
+
+func ruleNameOf(line string) []string {
+	trimmed := strings.TrimLeft(line, " \t")
+	if trimmed == "" || strings.IndexByte("[-=*_#", trimmed[0]) < 0 || !strings.Contains(line, ".") {
+		return nil
+	}
+	return ruleName.FindStringSubmatch(line)
+}
 
 var fileHead = regexp.MustCompile(`(?i)^(?:` + nouns + `|datei|file ?name)[ :#-]+(.+)$`)
 
@@ -83,7 +96,7 @@ func ruled(_ *promptReader, text string) (list []Passage, outside string) {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		if m := ruleName.FindStringSubmatch(line); m != nil {
+		if m := ruleNameOf(line); m != nil {
 			name := strings.TrimSpace(m[1] + m[2])
 			if f := fileHead.FindStringSubmatch(name); f != nil {
 				name = f[1]
@@ -97,7 +110,7 @@ func ruled(_ *promptReader, text string) (list []Passage, outside string) {
 				continue
 			}
 		}
-		if open && (ender.MatchString(line) || closing.MatchString(line) || rule.MatchString(line) || strings.HasPrefix(line, "# ")) {
+		if open && (isEnder(line) || isClosing(line) || isRule(line) || strings.HasPrefix(line, "# ")) {
 			shut()
 		}
 		if open {
@@ -143,7 +156,7 @@ func sections(_ *promptReader, text string) (list []Passage, outside string) {
 		line = strings.TrimRight(line, "\n")
 		m := sectionHeading.FindStringSubmatch(line)
 		switch {
-		case m == nil && open && (ender.MatchString(line) || rule.MatchString(line)):
+		case m == nil && open && (isEnder(line) || isRule(line)):
 			shut()
 			level = 0
 		case m == nil && open:
@@ -191,7 +204,7 @@ func paragraphs(p *promptReader, text string) (list []Passage, outside string) {
 	body, found := text, p.inner
 	before := ""
 	if !found {
-		if before, body, found = afterIntroduction(text); !found {
+		if before, body, found = afterIntroduction(text, false); !found {
 			return nil, ""
 		}
 	}
@@ -205,15 +218,16 @@ func paragraphs(p *promptReader, text string) (list []Passage, outside string) {
 }
 
 // afterIntroduction returns what is between a line that introduces the context and the line that ends it. Without such
-// an end nothing tells the context from the instructions after it.
-func afterIntroduction(text string) (before, body string, ok bool) {
+// an end nothing tells the context from the instructions after it. With labels, only a line such as "Context:" counts.
+func afterIntroduction(text string, labels bool) (before, body string, ok bool) {
 	lines := strings.SplitAfter(text, "\n")
 	at := 0
 	for i, line := range lines {
 		at += len(line)
 		trimmed := strings.TrimSpace(line)
-		label := labelLine.MatchString(trimmed)
-		if !label && !pieces.MatchString(trimmed) {
+		label := (strings.HasSuffix(trimmed, ":") || strings.HasSuffix(trimmed, "：") || strings.HasSuffix(trimmed, "**")) &&
+			labelLine.MatchString(trimmed)
+		if !label && (labels || !pieces.MatchString(trimmed)) {
 			continue
 		}
 		from, ruled := at, false
@@ -222,9 +236,9 @@ func afterIntroduction(text string) (before, body string, ok bool) {
 		for pos := at; k < len(lines); k++ {
 			next := strings.TrimSpace(lines[k])
 			switch {
-			case rule.MatchString(next) && !ruled && strings.TrimSpace(text[from:pos]) == "":
+			case isRule(next) && !ruled && strings.TrimSpace(text[from:pos]) == "":
 				from, ruled = pos+len(lines[k]), true
-			case rule.MatchString(next) && ruled, !rule.MatchString(next) && ender.MatchString(next), closing.MatchString(next):
+			case isRule(next) && ruled, !isRule(next) && isEnder(next), isClosing(next):
 				end = pos
 			}
 			if end >= 0 {
@@ -239,8 +253,11 @@ func afterIntroduction(text string) (before, body string, ok bool) {
 			return "", "", false
 		}
 		rest := text[from:end]
-		if inner, tail, cut := afterIntroduction(rest); cut && !label { // "the following context … Context:"
-			return text[:from] + inner, tail, true
+		if inner, tail, cut := "", "", false; !label {
+			if inner, tail, cut = afterIntroduction(rest, true); !cut {
+				return text[:from] + text[end:], rest, true
+			} // "the following context … Context:"
+			return text[:from] + inner + text[end:], tail, true
 		}
 		return text[:from] + text[end:], rest, true
 	}
@@ -289,7 +306,7 @@ func records(_ *promptReader, text string) (list []Passage, outside string) {
 			if kind == "text" {
 				words++
 			}
-		case open && (ender.MatchString(line) || rule.MatchString(line) || closing.MatchString(line)):
+		case open && (isEnder(line) || isRule(line) || isClosing(line)):
 			shut()
 			rest.WriteString(line + "\n")
 		case open:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -43,6 +44,12 @@ func ReadText(s string) *Result {
 	}
 	return r.result()
 }
+
+// isPrinted reports whether a text is what Python prints of objects that have no better form: <NodeWithScore(…)>, <X
+// object at 0x…>.
+func isPrinted(s string) bool { return printed.MatchString(s[:min(len(s), 200)]) }
+
+var printed = regexp.MustCompile(`^\s*\[?\s*<[\w.]+(?:\(| object at )`)
 
 // ReadJSON reads a result that is a JSON value.
 func ReadJSON(value []byte) *Result {
@@ -87,7 +94,9 @@ func (r *reader) leaveOut(what string) {
 }
 
 func (r *reader) prose(s string) {
-	if s = strings.TrimSpace(s); s != "" && !slices.Contains(r.texts[max(0, len(r.texts)-8):], s) {
+	if isPrinted(s) {
+		r.leaveOut("a printed object")
+	} else if s = strings.TrimSpace(s); s != "" && !slices.Contains(r.texts[max(0, len(r.texts)-8):], s) {
 		r.texts = append(r.texts, s)
 	}
 }
@@ -253,30 +262,50 @@ func (r *reader) value(v scan.Value, depth int, m mode) bool {
 	return false
 }
 
-// list reads a list: of documents, of blocks of content, of messages or of texts.
+// list reads a list: of documents, of blocks of content, of messages or of texts. What is no document among documents
+// is one that is its JSON.
 func (r *reader) list(v scan.Value, depth int, m mode) bool {
-	found := false
+	found, before := false, len(r.passages)
+	type other struct {
+		at int // in r.passages
+		v  scan.Value
+	}
+	var others []other
 	for e := scan.Elements(v); e.Next(); {
+		if len(r.passages) >= maxPassages {
+			r.leaveOut(fmt.Sprintf("more than %d passages", maxPassages))
+			break
+		}
 		switch {
 		case e.Cut():
 			r.leaveOut("the rest of JSON that breaks off")
 		case e.Val.IsString() && m == strict:
 			return found // a list of words, such as tags
 		case e.Val.IsString():
-			s := e.Val.Str()
-			if before := len(r.texts); !r.text(s, depth+1) && strings.TrimSpace(s) != "" {
-				r.texts = r.texts[:before]
-				r.add(Passage{Text: strings.TrimSpace(s), Raw: e.Val})
+			s := strings.TrimSpace(e.Val.Str())
+			switch {
+			case s == "" || r.text(s, depth+1):
+			case isPrinted(s):
+				r.leaveOut("a printed object")
+			default:
+				r.add(Passage{Text: s, Raw: e.Val})
 			}
 			found = true
 		case e.Val.IsObject():
-			found = r.element(e.Val, depth, m) || found
+			noProse := r.noProse
+			r.noProse = false
+			is := r.element(e.Val, depth, m)
+			if !is && !r.noProse && m == loose && len(others) < maxPassages {
+				others = append(others, other{len(r.passages), e.Val})
+			}
+			found, r.noProse = is || found, noProse || r.noProse
 		case e.Val.IsArray():
 			found = r.list(e.Val, depth+1, m) || found
 		}
-		if len(r.passages) >= maxPassages {
-			r.leaveOut(fmt.Sprintf("more than %d passages", maxPassages))
-			break
+	}
+	if len(r.passages) > before {
+		for i, o := range others {
+			r.passages = slices.Insert(r.passages, o.at+i, Passage{Text: compact(o.v), Raw: o.v})
 		}
 	}
 	return found
@@ -334,7 +363,7 @@ func (r *reader) object(v scan.Value, depth int, m mode) bool {
 		r.add(d.Passage)
 		return true
 	}
-	if r.columns(v) || allDigits(v) && r.keyed(v) {
+	if r.columns(v) || r.keyed(v) {
 		return true
 	}
 	passages, texts := len(r.passages), len(r.texts)
@@ -347,7 +376,7 @@ func (r *reader) object(v scan.Value, depth int, m mode) bool {
 		r.add(d.Passage)
 		return true
 	}
-	return r.keyed(v) || r.only(v, depth)
+	return r.only(v, depth)
 }
 
 // members looks for documents in the members of an object. Passages without names get those of the object.
@@ -434,22 +463,16 @@ func (r *reader) columns(v scan.Value) bool {
 	return found
 }
 
-// allDigits reports whether the names of all members are numbers.
-func allDigits(v scan.Value) bool {
-	for o := scan.Members(v); o.Next(); {
-		if strings.Trim(string(o.Key), "0123456789") != "" {
-			return false
-		}
-	}
-	return true
-}
-
 // keyed reads an object whose members are all documents by id, which is how Mistral expects the results of tools:
 // objects with words or, if the id is a number, strings.
 func (r *reader) keyed(v scan.Value) bool {
 	var list []Passage
 	for o := scan.Members(v); o.Next(); {
 		var p Passage
+		name := normal(o.Key)
+		if _, ok := fields[name]; ok || carriers[name] || notResults[name] || inner[name] || beside[name] {
+			return false
+		}
 		switch {
 		case o.Val.IsObject():
 			d := read(o.Val)

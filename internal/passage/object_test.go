@@ -37,6 +37,8 @@ func TestReadText(t *testing.T) {
 			[]string{"|Rye|https://a.example/rye|Rye needs rain."}, ""},
 		{"Brave", `{"web":{"results":[{"title":"Rye","url":"https://a.example/rye","description":"Rye needs rain."}]}}`,
 			[]string{"|Rye|https://a.example/rye|Rye needs rain."}, ""},
+		{"MediaWiki", `{"query":{"searchinfo":{"totalhits":1},"search":[{"title":"Rye","pageid":7,"snippet":"Rye needs rain."}]}}`,
+			[]string{"7|Rye||Rye needs rain."}, ""},
 		{"Elastic", `{"took":3,"hits":{"total":1,"hits":[{"_id":"7","_score":1.5,"_source":{"title":"Rye","body":"Rye needs rain."}}]}}`,
 			[]string{"7|Rye||Rye needs rain."}, ""},
 		{"Pinecone", `{"matches":[{"id":"7","score":0.5,"metadata":{"text":"Rye needs rain.","url":"https://a.example/rye"}}]}`,

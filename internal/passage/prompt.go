@@ -155,7 +155,7 @@ var (
 		reference excerpt record entry file context text content node sourcedocument citation quelle dokument`)
 	wrapperElements = set(`context contexts documents sources results searchresults passages chunks knowledge
 		knowledgebase data information retrieveddocuments retrievedcontext retrieved references excerpts articles
-		snippets webresults websearchresults background files kontext quellen dokumente input`)
+		snippets webresults websearchresults background files kontext quellen dokumente`)
 )
 
 // element is one element of markup: the offsets of its opening tag and of its content.
@@ -208,7 +208,10 @@ func elements(p *promptReader, text string) (list []Passage, outside string) {
 	if len(list) > 0 {
 		return list, rest.String() + text[last:]
 	}
-	for _, e := range wrapped {
+	for i, e := range wrapped {
+		if p.inner || i+1 < len(wrapped) && wrapped[i+1].open < e.end {
+			continue // the innermost counts
+		}
 		inner := &promptReader{tool: p.tool, inner: true}
 		if found, _ := inner.read(strings.TrimSpace(text[e.from:e.to])); len(found) > 0 {
 			p.round = p.round || inner.round

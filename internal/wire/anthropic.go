@@ -409,8 +409,22 @@ func (o *out) finishAs(reasons map[string]string, v scan.Value) {
 
 // citation emits one citation of a block, if it is complete.
 func (p *anthropic) citation(b *anthropicBlock, v scan.Value) {
-	if v.Cut() {
+	ref, ok := p.reference(v)
+	if !ok {
 		return
+	}
+	b.cited++
+	p.cite(&Cite{
+		Key:  numbered(numbered(numbered("", p.message)+"/", b.part.Content)+"/", b.cited),
+		Part: b.part, Unit: Block, Covers: BlockSpan, Refs: []Ref{ref},
+	})
+}
+
+// reference reads what a citation points to, and emits its source unless that is known. It returns false if the
+// citation is incomplete or points to nothing.
+func (p *anthropic) reference(v scan.Value) (Ref, bool) {
+	if v.Cut() {
+		return Ref{}, false
 	}
 	ref := Ref{Quote: v.Get("cited_text").Str()}
 	switch kind := string(v.Type()); kind {
@@ -447,17 +461,13 @@ func (p *anthropic) citation(b *anthropicBlock, v scan.Value) {
 		}
 	default:
 		p.unknown("citation "+kind, v)
-		return
+		return Ref{}, false
 	}
 	if ref.Source == "" {
 		p.issue(IssueSourceless, shorten(ref.Quote), v)
-		return
+		return Ref{}, false
 	}
-	b.cited++
-	p.cite(&Cite{
-		Key:  numbered(numbered(numbered("", p.message)+"/", b.part.Content)+"/", b.cited),
-		Part: b.part, Unit: Block, Covers: BlockSpan, Refs: []Ref{ref},
-	})
+	return ref, true
 }
 
 func (p *anthropic) blockRange(ref *Ref, v scan.Value) {

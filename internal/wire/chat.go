@@ -27,12 +27,20 @@ type chat struct {
 	other    choice            // shared by the candidates past the limit
 	lists    map[string][]byte // top-level members as last read; many providers repeat them in every chunk
 	numbers  []Ref             // what [n] in the text stands for
+	numberer string            // the name of the list that numbers them
+	webui    []string          // the sources that Open WebUI numbers, in order
+	google   *generate         // Gemini's grounding, which gateways pass on
+	grounded map[string]bool   // the addresses that it has
+	noted    []notedURL        // the annotations that may repeat it
+	claude   *claudeCitations  // Claude's citations, which gateways pass on
+	groq     map[string]bool   // the documents and tool results of the request that were emitted
+	brave    braveTags
 	style    MarkerStyle
 	tools    map[string]*Source // results of the request's tools, by the ids in Mistral's references
 
 	// What the current document contains: how many strings of text and of reasoning, and the last of each.
 	texts, thinks         int
-	noted                 bool // it has citations, so no other document is like it
+	annotated             bool // it has citations, so no other document is like it
 	lastText, lastThought scan.Value
 	lastPart, thoughtPart Part
 }
@@ -46,6 +54,8 @@ type choice struct {
 	ended    bool // Azure reported the end of its turn
 	refused  bool
 	calls    []string // the ids of its tool calls, by index
+	length   int      // bytes of its text so far
+	linked   bool     // links to sources are its citations
 }
 
 func newChat(c *Config) Parser {
@@ -54,14 +64,17 @@ func newChat(c *Config) Parser {
 
 // chatDoc has the relevant members of a chunk or a body.
 type chatDoc struct {
-	id, model, created, object, choices, failure scan.Value
-	citations, results                           scan.Value // Perplexity, xAI
+	id, model, created, object, choices, failure, provider scan.Value
+	citations, results                                     scan.Value // Perplexity, xAI
+	lists                                                  []member   // other lists of sources, Gemini's grounding
+	event                                                  scan.Value // Open WebUI
+	bot                                                    bool       // a bot of Volcengine Ark
 }
 
 // Parse reads a body or a chunk.
 func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 	if content, _, ok := p.chunks.match(doc); ok {
-		p.raw(p.chunks.part, content)
+		p.visible(p.chunks.part, content)
 		return true
 	}
 	if content, _, ok := p.thoughts.match(doc); ok {
@@ -69,12 +82,14 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 		return true
 	}
 	var d chatDoc
-	p.texts, p.thinks, p.noted = 0, 0, false
+	p.texts, p.thinks, p.annotated = 0, 0, false
 	if !p.read(doc, &d) {
 		return false
 	}
+	p.unread(doc, chatReads)
 	p.heads(&d)
 	p.evidence(&d)
+	p.sourceLists(&d)
 	object := string(d.object.Bytes())
 	p.failed = p.failed || !blank(d.failure)
 	whole := false
@@ -89,10 +104,11 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 		}
 	}
 	if whole || object == "chat.completion.done" {
+		p.Close()
 		p.emit(Op{Kind: End})
 	}
 	switch {
-	case whole, p.noted, p.looking:
+	case whole, p.annotated, p.looking:
 	case p.texts == 1 && p.thinks == 0:
 		p.chunks.learn(doc, p.lastText, p.lastPart, chunkVariation)
 	case p.texts == 0 && p.thinks == 1:
@@ -129,33 +145,28 @@ func (p *chat) read(doc scan.Value, d *chatDoc) bool {
 			d.results = o.Val
 		case "usage", "service_tier", "system_fingerprint", "obfuscation":
 		case "provider":
-			if o.Val.IsString() {
-				p.setFlavour(openRouterChat)
-			}
+			d.provider = o.Val
 		case "x_groq":
 			p.setFlavour(groqChat)
 		case "prompt_filter_results":
 			p.setFlavour(azureChat)
+		case "bot_usage":
+			d.bot = true
+		case "event":
+			d.event = o.Val
 		case "images", "related_questions", "videos":
 			p.meta(name, o.Val)
-		case "web_search":
-			if p.isNew(name, o.Val) && o.Val.IsArray() {
-				p.setFlavour(zhipuChat)
-				p.webSources(o.Val)
-			}
-		case "search_info":
-			if p.isNew(name, o.Val) && o.Val.IsObject() {
-				p.setFlavour(qwenChat)
-				p.webSources(o.Val.Get("search_results"))
-			}
 		default:
-			if strings.HasPrefix(name, "vertex_ai_") { // Gemini's metadata, from a gateway
+			if isSourceList(name) {
+				d.lists = append(d.lists, member{o.Key, o.Val})
+			} else if strings.HasPrefix(name, "vertex_ai_") { // what LiteLLM adds for Gemini
 				p.meta(name, o.Val)
 			}
 		}
 	}
 	object := string(d.object.Bytes())
-	return d.choices != nil || strings.HasPrefix(object, "chat.") || strings.HasPrefix(object, "extensions.chat.")
+	return d.choices != nil || strings.HasPrefix(object, "chat.") || strings.HasPrefix(object, "extensions.chat.") ||
+		isWebUIFrame(d.event, doc.Get("sources"))
 }
 
 func (p *chat) heads(d *chatDoc) {
@@ -172,15 +183,20 @@ func (p *chat) heads(d *chatDoc) {
 	if string(d.created) != "0" {
 		p.head(HeadCreated, d.created)
 	}
-	if strings.HasPrefix(d.id.Str(), "gen-") {
-		p.setFlavour(openRouterChat)
-	}
 	p.setFlavour(flavourOf(p.model))
+	switch {
+	case strings.HasPrefix(d.id.Str(), "gen-"):
+		p.setFlavour(openRouterChat)
+	case d.bot:
+		p.setFlavour(doubaoChat)
+	case p.flavour == plainChat && isOpenAI(p.model) && d.provider.IsNull():
+		p.provider("openai") // else it is a gateway's, which names another server
+	}
 }
 
 // choice reads one element of choices. It reports whether it is a whole answer rather than a piece of a stream.
 func (p *chat) choice(v scan.Value, object string) bool {
-	var place, message, delta, messages, finish, failure, ends, native, filters scan.Value
+	var place, message, delta, messages, finish, failure, ends, native, filters, grounding scan.Value
 	v.Read(scan.Fields{
 		{"index", &place},
 		{"message", &message},
@@ -191,6 +207,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 		{"end_turn", &ends},
 		{"native_finish_reason", &native},
 		{"content_filter_results", &filters},
+		{"groundingMetadata", &grounding},
 	})
 	last := ends.IsTrue()
 	if native != nil {
@@ -204,6 +221,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	}
 	index, _ := p.index("choice index", place)
 	c := p.candidate(index)
+	p.ground(index, grounding)
 	whole := message.IsObject() && (!delta.IsObject() || object == "chat.completion" && !p.isPiece(c, delta, finish))
 	switch {
 	case messages.IsArray():
@@ -216,6 +234,9 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	if !blank(failure) {
 		p.failed = true
 		p.failure(v)
+	}
+	if finish.IsString() {
+		p.Close()
 	}
 	p.finished(index, finish, c.refused)
 	if c.ended = c.ended || last; last && p.allEnded() {
@@ -287,7 +308,7 @@ func (p *chat) finished(index int, v scan.Value, refused bool) {
 	if s == "" {
 		return
 	}
-	reason, known := chatFinish[s]
+	reason, known := chatFinish[strings.ToLower(s)]
 	switch {
 	case !known:
 		p.unknown("finish reason "+s, v)
@@ -298,23 +319,26 @@ func (p *chat) finished(index int, v scan.Value, refused bool) {
 	for _, id := range p.choiceOf(index).calls {
 		p.emit(Op{Kind: ToolReady, Part: Part{Candidate: index}, Name: id})
 	}
-	p.finish(index, reason)
+	if reason != "" {
+		p.finish(index, reason)
+	}
 	if reason == finishError && index == 0 && !p.failed { // Mistral sends nothing else
 		p.fail(s, "the model stopped with an error")
 	}
 }
 
 var chatFinish = map[string]string{
-	"stop": finishStop, "end_turn": finishStop, "stop_sequence": finishStop, "eos": finishStop,
+	"stop": finishStop, "end_turn": finishStop, "stop_sequence": finishStop, "eos": finishStop, "complete": finishStop,
 	"length": finishLength, "model_length": finishLength, "max_tokens": finishLength,
 	"tool_calls": finishTool, "function_call": finishTool,
-	"content_filter": finishFilter, "sensitive": finishFilter,
+	"content_filter": finishFilter, "sensitive": finishFilter, "safety": finishFilter, "recitation": finishFilter,
+	"other": "", // no reason
 	"error": finishError, "insufficient_system_resource": finishError, "network_error": finishError,
 }
 
 // message reads a message, or what a chunk adds to it. Again means that it is a whole message after its pieces.
 func (p *chat) message(index int, m scan.Value, again bool) {
-	var content, refusal, annotations scan.Value
+	var content, refusal, annotations, blocks, specific scan.Value
 	for o := scan.Members(m); o.Next(); {
 		switch string(o.Key) {
 		case "content":
@@ -323,6 +347,14 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 			refusal = o.Val
 		case "annotations":
 			annotations = o.Val
+		case "content_blocks":
+			blocks = o.Val
+		case "provider_specific_fields":
+			specific = o.Val
+		case "citations", "search_results", "references", "sources", "web_search", "search_info":
+			p.sourceList(string(o.Key), o.Val)
+		case "groundingMetadata", "grounding_metadata", "vertex_ai_grounding_metadata":
+			p.ground(index, o.Val)
 		case "reasoning", "reasoning_content":
 			if o.Val.IsString() {
 				p.thought(index, o.Val, again)
@@ -344,11 +376,15 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 				at, _ := a.Val.Get("index").Int()
 				p.serverCall(numbered("executed_", at), a.Val.Get("type").Str(), a.Val)
 				p.webSources(a.Val.Get("search_results").Get("results"))
+				p.webSources(a.Val.Get("browser_results"))
 			}
 		}
 	}
 	c := p.choiceOf(index)
+	p.claudeBefore(index, specific)
+	before := c.length
 	p.content(index, content, again)
+	p.claudeAfter(index, before, content, specific, blocks)
 	if len(refusal.Content()) > 0 {
 		c.refused = true
 		p.piece(Part{Candidate: index, Content: 1, Kind: RefusalPart}, refusal, again)
@@ -382,7 +418,17 @@ func (p *chat) piece(part Part, v scan.Value, again bool) {
 	}
 	p.lastText, p.lastPart = v, part
 	p.texts++
-	p.text(part, v)
+	p.visible(part, v.Content())
+}
+
+// visible emits text, and counts it. Brave's tags in it are citations.
+func (p *chat) visible(part Part, content []byte) {
+	if p.brave.in(content) {
+		p.braveText(part, content)
+		return
+	}
+	p.raw(part, content)
+	p.choiceOf(part.Candidate).length += len(p.textOp.Text)
 }
 
 // content reads a message's content: a string, a list of chunks, or one chunk.
@@ -414,7 +460,9 @@ func (p *chat) chunk(part Part, v scan.Value) {
 	p.texts = 2 // no chunk is like another one
 	switch kind := v.Type(); string(kind) {
 	case "text", "output_text", "":
+		before := p.choiceOf(part.Candidate).length
 		p.piece(part, v.Get("text"), false)
+		p.claudeBlock(part.Candidate, before, v.Get("citations"))
 	case "reference":
 		p.setFlavour(mistralChat)
 		p.reference(part, v)
@@ -444,10 +492,17 @@ func (p *chat) annotations(index int, list scan.Value) {
 	marks := p.flavour == openRouterChat && isSonar(p.model)
 	files := 0
 	for a := scan.Elements(list); a.Next() && !a.Cut(); {
-		p.noted = true
+		p.annotated = true
 		n := readNote(a.Val)
 		switch {
+		case n.kind == "document_citation", n.kind == "function_citation":
+			p.groqCitation(index, n.kind, a.Val)
+		case n.url != "" && p.grounded[n.url]:
+			// a lossy copy of Gemini's grounding, which was read
 		case p.cites(&n, n.key(index), Part{Candidate: index}):
+			if p.remember(index, &n); unplaced(&n) {
+				p.linked(index)
+			}
 			if marks {
 				urls = append(urls, n.url)
 			}
@@ -529,6 +584,12 @@ const (
 	deepSeekChat
 	zhipuChat
 	qwenChat
+	hunyuanChat
+	ernieChat
+	kimiChat
+	exaChat
+	braveChat
+	doubaoChat
 	xaiChat
 	perplexityChat
 	groqChat
@@ -543,6 +604,12 @@ var flavours = [...]struct{ format, provider string }{
 	deepSeekChat:   {"openai-chat", "deepseek"},
 	zhipuChat:      {"openai-chat", "zhipu"},
 	qwenChat:       {"openai-chat", "dashscope"},
+	hunyuanChat:    {"openai-chat", "hunyuan"},
+	ernieChat:      {"openai-chat", "baidu"},
+	kimiChat:       {"openai-chat", "moonshot"},
+	exaChat:        {"openai-chat", "exa"},
+	braveChat:      {"openai-chat", "brave"},
+	doubaoChat:     {"openai-chat", "doubao"},
 	xaiChat:        {"xai-chat", "xai"},
 	perplexityChat: {"perplexity-chat", "perplexity"},
 	groqChat:       {"openai-chat", "groq"},
@@ -571,6 +638,9 @@ func isChat(s *shape) bool {
 	if strings.HasPrefix(s.kind, "chat.") || strings.HasPrefix(s.kind, "extensions.chat.") {
 		return true
 	}
+	if isWebUIFrame(s.val("event"), s.val("sources")) {
+		return true
+	}
 	choices := s.val("choices")
 	if s.kind != "" || !choices.IsArray() {
 		return false
@@ -589,6 +659,7 @@ func (p *chat) setFlavour(f flavour) {
 		return
 	}
 	p.flavour = f
+	p.brave.on = p.brave.on || f == braveChat
 	if names := flavours[f]; names.provider != "" {
 		p.emit(Op{Kind: Head, Name: HeadFormat, More: names.format})
 		p.provider(names.provider)
@@ -604,12 +675,33 @@ func flavourOf(model string) flavour {
 		return perplexityChat
 	case strings.HasPrefix(model, "groq/"):
 		return groqChat
-	case isDeepSeek(model):
+	case model == "deepseek-chat", model == "deepseek-reasoner": // other names are open models, which many serve
 		return deepSeekChat
+	case strings.HasPrefix(model, "hunyuan-"):
+		return hunyuanChat
+	case strings.HasPrefix(model, "ernie-"):
+		return ernieChat
+	case strings.HasPrefix(model, "moonshot-v1-"):
+		return kimiChat
+	case model == "exa", model == "exa-pro", model == "exa-research", model == "exa-research-pro":
+		return exaChat
+	case model == "brave", model == "brave-pro":
+		return braveChat
 	case isMistral(model):
 		return mistralChat
 	}
 	return plainChat
+}
+
+// isOpenAI reports whether a model is OpenAI's, in its own naming.
+func isOpenAI(model string) bool {
+	model = strings.TrimPrefix(model, "ft:")
+	for _, family := range [...]string{"gpt-", "chatgpt-", "o1", "o3", "o4", "codex-"} {
+		if strings.HasPrefix(model, family) && !strings.HasPrefix(model, "gpt-oss") {
+			return true
+		}
+	}
+	return false
 }
 
 func isDeepSeek(model string) bool {
@@ -641,21 +733,11 @@ func (p *chat) isNew(name string, v scan.Value) bool {
 	return true
 }
 
-// webSources emits search results that no citation names.
+// webSources emits search results that no mark names.
 func (p *chat) webSources(list scan.Value) {
 	for a := scan.Elements(list); a.Next(); {
-		s := &Source{Kind: kindWeb, Raw: a.Val}
-		a.Val.Read(scan.Fields{
-			{"url", &s.URL},
-			{"link", &s.URL},
-			{"title", &s.Title},
-			{"content", &s.Content},
-			{"score", &s.Score},
-			{"site_name", &s.Site},
-			{"media", &s.Site},
-			{"publish_date", &s.PublishedAt},
-		})
-		if s.Key = s.URL; s.Key != "" {
+		if s, _ := listed(a.Val); s.URL != "" {
+			s.Key = s.URL
 			p.source(s)
 		}
 	}

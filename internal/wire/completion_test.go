@@ -38,7 +38,7 @@ func TestCompletionBody(t *testing.T) {
 
 // What Completion writes, the parser reads, as a body and as a stream.
 func TestCompletionIsRead(t *testing.T) {
-	head := []string{"head id=c1", "head model=gpt-x", "head created=1700000000"}
+	head := []string{"head id=c1", "head model=gpt-x", "head created=1700000000", "head provider=openai"}
 	notes := []string{
 		`source https://a.example/?x=1&y=2 web title="A" url="https://a.example/?x=1&y=2"`,
 		`cite 0/url_citation/0/6//https://a.example/?x=1&y=2/ 0/0/0 link 0-6 code-points of part link="https://a.example/?x=1&y=2" -> https://a.example/?x=1&y=2`,
@@ -48,7 +48,7 @@ func TestCompletionIsRead(t *testing.T) {
 		`cite 0/file_citation/18/18///file-1 0/0/0 point 18-18 code-points of part -> file-1`,
 		`source https://c.example/ web url="https://c.example/"`,
 		`cite 0/url_citation/0/0//https://c.example// 0/0/0 link nowhere -> https://c.example/`,
-		"finish 0 stop", "end",
+		"markers 0  style=0 links", "finish 0 stop", "end",
 	}
 	body, err := noted().Body()
 	if err != nil {

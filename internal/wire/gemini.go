@@ -233,7 +233,21 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	d := g.content(c, content)
 	g.keepGrounding(c, grounding)
 	c.setField(fieldURLs, urls.Get("urlMetadata"))
-	// Recitations of earlier chunks that a chunk repeats add nothing, but an entry that comes twice in one list is two.
+	c.recite(g, citations)
+	reason := finish.Text()
+	d.finished = reason != "" && reason != "FINISH_REASON_UNSPECIFIED" && reason != "0"
+	if d.finished {
+		g.emitKept(c)
+		g.finishAs(c, reason)
+	}
+	d.plain = d.visible == 1 && d.hidden == 0 && !d.finished &&
+		blank(grounding) && blank(urls) && blank(citations)
+	return d
+}
+
+// recite keeps what Google found to repeat known texts. Recitations of earlier chunks that a chunk repeats add nothing,
+// but an entry that comes twice in one list is two.
+func (c *candidate) recite(g *generate, citations scan.Value) {
 	list := citations.Get("citationSources", "citations")
 	before := len(c.recited)
 	for a := scan.Elements(list); a.Next() && !a.Cut(); {
@@ -247,15 +261,6 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	for _, r := range c.recited[before:] {
 		c.recitedSeen[string(r)] = true
 	}
-	reason := finish.Text()
-	d.finished = reason != "" && reason != "FINISH_REASON_UNSPECIFIED" && reason != "0"
-	if d.finished {
-		g.emitKept(c)
-		g.finishAs(c, reason)
-	}
-	d.plain = d.visible == 1 && d.hidden == 0 && !d.finished &&
-		blank(grounding) && blank(urls) && blank(citations)
-	return d
 }
 
 // at returns the candidate with an index.
@@ -516,6 +521,8 @@ var groundingNames = [...]string{
 func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 	chunks, supports := v.Get(groundingNames[fieldChunks]), v.Get(groundingNames[fieldSupports])
 	c.cut = c.cut || v.Cut()
+	g.wantList(groundingNames[fieldChunks], chunks)
+	g.wantList(groundingNames[fieldSupports], supports)
 	if blank(chunks) && v.Cut() {
 		supports = nil // the chunks that they refer to may be missing
 	}

@@ -146,11 +146,13 @@ type Cite struct {
 	// Shifts are added to Start and End, in the same unit: the first is what the provider most likely means, the others
 	// are tried in order if the text there is not Quote. Empty means 0 alone.
 	Shifts []int
-	Covers Covers
-	Quote  string // the answer's own words, if the provider repeats them
-	URL    string // for Link: the address the visible link must contain
-	Origin string // OriginMarker, or empty if the provider sent it
-	Refs   []Ref
+	// Sentence means that End is only a bound: the citation covers the first sentence from Start on.
+	Sentence bool
+	Covers   Covers
+	Quote    string // the answer's own words, if the provider repeats them
+	URL      string // for Link: the address the visible link must contain
+	Origin   string // OriginMarker, or empty if the provider sent it
+	Refs     []Ref
 }
 
 // OriginMarker is the origin of citations that were read from the text.
@@ -201,6 +203,8 @@ const (
 // Markers describes the list that marks in the visible text refer to: the provider's, or one of the prompt.
 type Markers struct {
 	Style MarkerStyle
+	// Links means that links in the text whose address is that of a source are its citations: nothing else places them.
+	Links bool
 	// Refs are the list, in order. A mark calls one by the Label of its source, if any source has one, else by its
 	// number from 1. One without a Source points to nothing.
 	Refs []Ref
@@ -232,4 +236,6 @@ const (
 	IssueDuplicateEvent = "duplicate-event"             // an event came twice; the second was left out
 	IssueSourceFailed   = "source-not-retrieved"        // the provider could not read a source (detail: why)
 	IssueLimit          = "limit-reached"               // more of something than is kept (detail: of what)
+	// IssueUnread is a member that looks like sources or citations and is not read; its JSON is kept.
+	IssueUnread = "unread-sources"
 )

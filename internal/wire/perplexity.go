@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -13,9 +12,13 @@ func (p *chat) evidence(d *chatDoc) {
 	if d.citations.IsNull() && d.results.IsNull() {
 		return
 	}
-	if first := scan.Elements(d.citations); p.flavour != xaiChat && (first.Next() || d.results.IsArray()) {
+	if string(d.object.Bytes()) == "chat.completion.done" {
 		p.setFlavour(perplexityChat)
 	}
+	if p.looking {
+		return
+	}
+	p.wantList("citations", d.citations)
 	fresh := p.isNew("citations", d.citations)
 	fresh = p.isNew("search_results", d.results) || fresh
 	if !fresh {
@@ -47,16 +50,9 @@ func (p *chat) evidence(d *chatDoc) {
 			p.source(found[i].source)
 		}
 	}
-	if len(p.numbers) == 0 {
-		return
-	}
-	p.zero.marked = false
-	for _, c := range p.choices {
-		c.marked = false
-	}
-	p.candidate(0)
-	for _, index := range slices.Sorted(maps.Keys(p.choices)) {
-		p.candidate(index)
+	p.setNumbers("citations", p.numbers)
+	if p.flavour != perplexityChat {
+		p.linked(0)
 	}
 }
 

@@ -153,6 +153,9 @@ func markersLine(add func(string, ...any), op *Op) {
 			locatorLine(add, r.Locator)
 		}
 	}
+	if op.Markers.Links {
+		add("links")
+	}
 }
 
 func locatorLine(add func(string, ...any), l Locator) {

@@ -58,6 +58,7 @@ type responses struct {
 	thinking string            // the id of the last reasoning item with text
 	thinkers int               // how many of them there were
 	calls    map[string]string // the ids of calls, by those of their items
+	azure    []Source          // what Azure AI Search found; citations name them by position
 	waiting  bool              // the last item is a call for the client
 	refused  bool
 	answered bool // some text is not a refusal
@@ -429,6 +430,7 @@ func openMember(doc scan.Value, name string) scan.Value {
 // note is an annotation of the Responses or the Chat Completions API, of any kind, flat or nested.
 type note struct {
 	kind, url, title, content, file, filename, quote string
+	named                                            string // the key of the source, if it is not url
 	start, end, index                                scan.Value
 	raw                                              scan.Value
 }
@@ -484,7 +486,7 @@ func noteKind(b []byte) string {
 func (n *note) source() Source {
 	s := Source{Title: n.title, Content: n.content, Raw: n.raw}
 	if n.kind == "url_citation" {
-		s.Kind, s.Key, s.URL = kindWeb, n.url, n.url
+		s.Kind, s.Key, s.URL = kindWeb, cmp.Or(n.named, n.url), n.url
 	} else {
 		s.Kind, s.ID, s.GlobalID, s.Filename = kindFile, n.file, n.file, n.filename
 		s.Key, s.Title = cmp.Or(n.file, n.filename), cmp.Or(n.title, n.filename)
@@ -525,7 +527,7 @@ func (o *out) place(n *note, c *Cite) {
 	switch {
 	case start == end:
 		c.Covers = Point
-	case n.kind == "url_citation":
+	case n.kind == "url_citation" && n.named == "":
 		c.URL = n.url
 	case n.kind == "container_file_citation" && n.filename != "":
 		c.URL = "sandbox:/mnt/data/" + n.filename
@@ -570,6 +572,7 @@ func (p *responses) annotation(part *outPart, index int, v scan.Value) {
 	if p.xai && strings.Trim(n.title, "0123456789") == "" { // the number shown in the text, not a title
 		n.title = ""
 	}
+	p.azureNote(&n)
 	if !p.cites(&n, noteKey(part.Part, index), part.Part) {
 		p.unknown("annotation "+n.kind, v)
 	}
@@ -856,6 +859,9 @@ func (p *responses) reasoning(id string, item scan.Value, done bool) {
 
 func (p *responses) toolItem(kind, id string, item scan.Value, done bool) {
 	if strings.HasSuffix(kind, "_output") || strings.HasSuffix(kind, "_result") {
+		if kind == "azure_ai_search_call_output" {
+			p.azureSearch(item.Get("output"))
+		}
 		return
 	}
 	name, ok := strings.CutSuffix(kind, "_call")
@@ -961,7 +967,7 @@ const maxNumber = 10_000
 func searchResult(v scan.Value) (s *Source, id int) {
 	s = &Source{Kind: kindWeb, Raw: v}
 	v.Read(scan.Fields{
-		{"id", &id}, {"url", &s.URL}, {"title", &s.Title}, {"date", &s.PublishedAt}, {"snippet", &s.Content},
+		{"index", &id}, {"id", &id}, {"url", &s.URL}, {"title", &s.Title}, {"date", &s.PublishedAt}, {"snippet", &s.Content},
 	})
 	return s, id
 }

@@ -24,6 +24,7 @@ type Config struct {
 	// The documents given to the model, in place of those in Request. The Key of one without is the format's default
 	// id.
 	Documents []Source
+	Mapping   Mapping   // for generic-sources
 	Emit      func(*Op) // receives the operations
 	// Stream reports whether the documents are framed as the events of a stream. It may be called from the first
 	// document on. Nil means that they are not.
@@ -46,6 +47,11 @@ type format struct {
 // formats is the table of all formats. The order matters only if a document could have several: the narrower format
 // comes first.
 var formats = [...]format{
+	{"google-adk", "gemini", looksADK, newADK},
+	{"gemini-live", "gemini", looksLive, newLive},
+	{"snowflake-agents", "snowflake", looksCortex, newCortex},
+	{"oci-chat", "oci", looksOCI, newOCI},
+	{"dify-chat", "dify", looksDify, newDify},
 	{"gemini-generate", "gemini", looksGenerate, newGenerate},
 	{"gemini-interactions", "gemini", looksInteractions, newInteractions},
 	{"openai-responses", "openai", looksResponses, newResponses},
@@ -62,8 +68,12 @@ var formats = [...]format{
 	{"openrouter-chat", "openrouter", looksFlavour(openRouterChat), newChat},
 	{"xai-chat", "xai", looksFlavour(xaiChat), newChat},
 	{"mistral-chat", "mistral", looksFlavour(mistralChat), newChat},
-	{"openai-chat", "openai", looksChat, newChat},
+	{"openai-chat", unknownProvider, looksChat, newChat},
+	{"generic-sources", unknownProvider, looksGenericSources, newGenericSources},
 }
+
+// unknownProvider is the provider of an answer in a format that many servers have. A name is never guessed.
+const unknownProvider = "unknown"
 
 // Formats returns the names of all formats except generic, which needs no parser.
 func Formats() []string {
@@ -209,7 +219,7 @@ func Another(format, id string, event []byte, doc scan.Value) bool {
 		return id != ""
 	}
 	return s.event == "messageStart" ||
-		s.hasAny("messageStart", "output", "outputs", "answer", "summary", "reply", "message", "text", "steps")
+		s.hasAny("messageStart", "chatResponse", "output", "outputs", "answer", "summary", "reply", "message", "text", "steps")
 }
 
 // responseID returns the id of the response that a document is a part of, or "".

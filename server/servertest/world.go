@@ -37,6 +37,7 @@ type World struct {
 	Upstream *httptest.Server
 	Log      *Log
 
+	data string
 	stop func() error
 }
 
@@ -78,6 +79,7 @@ func Start(tb testing.TB, s *Setup) *World {
 		tb.Fatal(err)
 	}
 	var err error
+	w.data = c.Data
 	w.Server, err = server.Open(tb.Context(), c, &server.Options{
 		Logger: slog.New(slog.NewJSONHandler(w.Log, nil)), Env: env, Version: "test",
 	})
@@ -118,6 +120,9 @@ func (w *World) run(tb testing.TB) {
 		tb.Fatalf("the server did not start: %v", err)
 	}
 }
+
+// Data returns the server's data directory.
+func (w *World) Data() string { return w.data }
 
 // Stop stops the server before the test ends, and returns the result of Run.
 func (w *World) Stop() error { return w.stop() }

@@ -8,14 +8,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
 	"github.com/ibidhq/ibid/internal/file"
+	"github.com/ibidhq/ibid/internal/sqlite"
 )
 
 const (
@@ -33,43 +30,9 @@ const (
 	maxGap      = 100_000  // consecutive positions missing in a damaged file before the search ends
 )
 
-// hasCode reports whether an error has one of SQLite's primary result codes.
-func hasCode(err error, codes ...int) bool {
-	e, ok := errors.AsType[*sqlite.Error](err)
-	return ok && slices.Contains(codes, e.Code()&0xff)
-}
-
-// isDamage reports whether err means that the file is not what SQLite wrote.
-func isDamage(err error) bool { return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
-
-// openFile opens a SQLite file, whose name may contain any character.
+// openFile opens the file of a journal.
 func openFile(name string, pragmas ...string) (*sql.DB, error) {
-	query := url.Values{"_txlock": {"exclusive"}}
-	for _, p := range pragmas {
-		query.Add("_pragma", p)
-	}
-	path := (&url.URL{Path: filepath.ToSlash(name)}).EscapedPath()
-	return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: path, RawQuery: query.Encode()}).String())
-}
-
-// lockDir locks the directory against other processes with a transaction that stays open in an empty database.
-func lockDir(dir string) (unlock func() error, err error) {
-	name := filepath.Join(dir, "lock")
-	if err := file.CreatePrivate(name); err != nil {
-		return nil, err
-	}
-	db, err := openFile(name)
-	if err != nil {
-		return nil, err
-	}
-	tx, err := db.BeginTx(context.Background(), nil)
-	if err != nil {
-		if hasCode(err, sqlite3.SQLITE_BUSY) {
-			err = ErrLocked
-		}
-		return nil, errors.Join(err, db.Close())
-	}
-	return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
+	return sqlite.Open(name, url.Values{"_txlock": {"exclusive"}, "_pragma": pragmas})
 }
 
 // database is the file. Only the journal's writer calls methods that change it.

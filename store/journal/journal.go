@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/sqlite"
 )
 
 // Errors that callers distinguish.
@@ -58,6 +60,9 @@ type Position uint64
 type Options struct {
 	MaxBytes int64        // of all records that are not deleted; 0 means 8 GiB
 	Logger   *slog.Logger // logs damage, a full journal and failing disks, once each; nil disables logging
+	// Wait is how long Open waits for a process that has the directory open: the system may take seconds to end one
+	// that was killed.
+	Wait time.Duration
 
 	commit func() error // set by tests: called before each commit, which fails if it does
 }
@@ -117,7 +122,7 @@ func (e *entry) sum() int64 {
 }
 
 // Open opens the journal in dir, which it creates if necessary, with mode 0700 and its files with 0600. It fails with
-// ErrLocked if the directory is open elsewhere, and with ErrVersion if it has a journal of an incompatible version.
+// ErrLocked if the directory is still open elsewhere after Options.Wait, and with ErrVersion if it has a journal of an incompatible version.
 func Open(dir string, o *Options) (*Journal, error) {
 	j, err := open(dir, o)
 	if err != nil {
@@ -138,14 +143,21 @@ func open(dir string, o *Options) (*Journal, error) {
 		return nil, fmt.Errorf("%w: an earlier version left %s there; start with an empty directory, "+
 			"or let the ibid that wrote it store what is in it first", ErrVersion, filepath.Base(old[0]))
 	}
-	lock, err := lockDir(dir)
+	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	lock, err := sqlite.Lock(context.Background(), filepath.Join(dir, "lock"), o.Wait, func() {
+		log.Warn("the journal is in use by another process, which may be ending: waiting for it",
+			slog.String("directory", dir), slog.Duration("at_most", o.Wait))
+	})
+	if errors.Is(err, sqlite.ErrLocked) {
+		return nil, ErrLocked
+	}
 	if err != nil {
 		return nil, err
 	}
 	j := &Journal{
 		dir:     dir,
 		options: *o,
-		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		log:     log,
 		lock:    lock,
 		wake:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
@@ -166,7 +178,7 @@ func (j *Journal) load() (err error) {
 			_ = j.db.close()
 		}
 	}
-	if isDamage(err) {
+	if sqlite.IsDamage(err) {
 		err = j.replaceFile(err)
 	}
 	j.last, j.deleted = j.durable, j.released
@@ -448,7 +460,7 @@ func (j *Journal) reportDamage(db *database, err error) (again bool) {
 		j.notify()
 		return true
 	}
-	if !isDamage(err) {
+	if !sqlite.IsDamage(err) {
 		return false
 	}
 	j.damage = true

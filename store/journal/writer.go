@@ -3,6 +3,8 @@ package journal
 import (
 	"log/slog"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/sqlite"
 )
 
 // run writes what is appended, until Close. Only run changes the file.
@@ -79,7 +81,7 @@ func (j *Journal) writeQueue() time.Duration {
 		j.urgent = false
 		j.mu.Unlock()
 		err := j.db.write(group, j.options.commit)
-		if isDamage(err) {
+		if sqlite.IsDamage(err) {
 			if err = j.replaceFile(err); err == nil {
 				err = j.db.write(group, j.options.commit)
 			}

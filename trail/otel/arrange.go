@@ -38,8 +38,10 @@ func Arrange(t *trail.Trail) {
 		return
 	}
 	tops := withoutWritten(linkSpans(spans))
+	others = joinCalls(spans, others)
 	root := rootOf(tops)
 	describe(t, root, spans)
+	readResults(spans)
 	markUse(spans)
 	a := &arrangement{run: t.ID}
 	if root != nil {
@@ -50,6 +52,7 @@ func Arrange(t *trail.Trail) {
 	if root == nil || !root.Own {
 		conclude(t, a)
 	}
+	t.Complete()
 }
 
 // spanNode is a span in its run.
@@ -176,6 +179,9 @@ func (n *spanNode) markSteps() {
 		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if v.back {
+			if v.isStep && !v.Own && (v.Kind == spanTool || v.Kind == spanRetriever) {
+				v.absorb(v.children)
+			}
 			v.hasStep = v.isStep || slices.ContainsFunc(v.children, func(k *spanNode) bool { return k.hasStep })
 			continue
 		}
@@ -196,6 +202,54 @@ func (n *spanNode) markSteps() {
 			todo = append(todo, visit{k, false})
 		}
 	}
+}
+
+// absorb makes the retrievals within a tool or a retriever part of its step.
+func (n *spanNode) absorb(children []*spanNode) {
+	for _, k := range children {
+		switch {
+		case k.Own || k.Number > 0:
+		case k.isStep && k.Kind == spanRetriever && len(k.children) == 0:
+			n.step.AddSources(k.step.Sources...)
+			n.step.NoSources = n.step.NoSources || k.step.NoSources
+			n.step.Question = cmp.Or(n.step.Question, k.step.Question)
+			if len(n.step.Sources) == 0 {
+				n.step.Issues = append(n.step.Issues, k.step.Issues...)
+			}
+			k.step.Sources, k.isStep, k.hasStep = nil, false, false
+		case k.Kind == spanChain && !k.isStep:
+			n.absorb(k.children)
+			k.hasStep = slices.ContainsFunc(k.children, func(m *spanNode) bool { return m.hasStep })
+		}
+	}
+}
+
+// readResults reads what tools returned as sources. What a tool returns that calls a model itself is the model's words.
+func readResults(nodes []*spanNode) {
+	for _, n := range nodes {
+		s := n.step
+		if n.Kind != spanTool || n.Own || !n.isStep || s.NoSources || s.Error != "" || len(s.Sources) > 0 ||
+			isHandoff(s.Tool) || slices.ContainsFunc(n.children, func(k *spanNode) bool { return k.hasStep }) {
+			continue
+		}
+		result := s.Outputs
+		switch {
+		case result == nil && s.OutputsDigest != "":
+			addIssue(s, issueUnread, "the result was too large to be kept")
+			continue
+		case result == nil && s.Answer != "":
+			result = encodeValue(s.Answer)
+		case result == nil:
+			continue
+		}
+		s.AddResult(result)
+		limitSources(s)
+	}
+}
+
+// isHandoff reports whether a tool only passes the conversation to another agent.
+func isHandoff(tool string) bool {
+	return strings.HasPrefix(tool, "transfer_to_") || strings.HasPrefix(tool, "handoff")
 }
 
 // joinCallAbove reports whether a model's call is the same as that of the span above: a framework and the client that
@@ -414,7 +468,7 @@ func (a *arrangement) nest(n *spanNode) {
 	}
 	t := n.nestedRun(n.step.ID, a.run, inner.number(nil))
 	conclude(t, inner)
-	n.step.Answer = cmp.Or(n.step.Answer, t.Answer)
+	n.step.Question, n.step.Answer = cmp.Or(n.step.Question, t.Question), cmp.Or(n.step.Answer, t.Answer)
 	n.step.Nested = t
 }
 
@@ -591,8 +645,15 @@ func markUse(nodes []*spanNode) {
 			break
 		}
 	}
+	shown := map[*spanNode]bool{} // those that the model's calls show to have been used
 	for _, r := range found {
-		if s := &r.by.step.Sources[r.source]; !r.searched && !s.Used {
+		shown[r.by] = shown[r.by] || r.by.step.Sources[r.source].Used
+	}
+	for _, r := range found {
+		s := &r.by.step.Sources[r.source]
+		if r.by.Kind == spanTool && !s.Used && (!r.searched || !shown[r.by]) {
+			s.Used = true // it goes to the model that called the tool, perhaps in another form
+		} else if !r.searched && !s.Used {
 			s.Used = true
 			const why = "the trace does not show whether retrieved documents were used; they count as used"
 			addIssue(r.by.step, issueUse, why)

@@ -52,6 +52,10 @@ type SpanSet struct {
 	Runs []*trail.Trail
 	// Ignored counts the valid spans that are not part of an agent's run: they are not kept.
 	Ignored int
+	// Unread counts the ignored spans that look like parts of an agent's run in a convention that is not known. Example
+	// describes the first of them.
+	Unread  int
+	Example string
 	// Rejected counts the spans that cannot be read or exceed a limit. Reason is why the first of them was rejected.
 	Rejected int
 	Reason   string
@@ -103,4 +107,5 @@ const (
 	issueSpanCut   = "span-cut"    // a part of the span was over a limit
 	issueUse       = "use-assumed" // it is unknown whether retrieved documents were used
 	issueRunFailed = "run-failed"  // the span that is the run failed
+	issueUnread    = "result-unread"
 )

@@ -50,6 +50,7 @@ type spanFacts struct {
 	Strategy  string `json:"strategy,omitempty"`
 	RunID     string `json:"run,omitempty"` // of a nested run
 	StepID    string `json:"id,omitempty"`
+	Response  string `json:"response,omitempty"` // the provider's id of a model's response
 }
 
 // kindOf returns the kind of a span, or "" if it is not part of a run. If conventions disagree, as when a library calls
@@ -90,6 +91,13 @@ func kindOf(s *span) spanKind {
 	return ""
 }
 
+// isKnown reports whether a span has the kind of a known convention, although it is not kept.
+func isKnown(s *span) bool {
+	return s.attrs.text(
+		attrKind, "langfuse.observation.type", "gen_ai.operation.name", "traceloop.span.kind", "llm.request.type",
+	) != ""
+}
+
 // notKept is the kind of spans that are known but not shown in a trail: embeddings, prompts.
 const notKept spanKind = "-"
 
@@ -108,8 +116,8 @@ var kindByOperation = map[string]spanKind{
 	"chat": spanLLM, "generate_content": spanLLM, "text_completion": spanLLM,
 	"invoke_agent": spanAgent,
 	"execute_tool": spanTool,
-	"retrieval":    spanRetriever, "search_memory": spanRetriever,
-	"invoke_workflow": spanChain, "plan": spanChain,
+	"retrieval":    spanRetriever, "search_memory": spanRetriever, "vector_db_retrieve": spanRetriever,
+	"invoke_workflow": spanChain, "plan": spanChain, "execute_task": spanChain,
 }
 
 // reader collects the spans of one request.
@@ -155,9 +163,18 @@ func (r *reader) addSpan(resource attributes, b []byte, parse parser) {
 		r.reject(fmt.Errorf("span %d: %w", r.seen, err))
 		return
 	}
+	s.translate()
 	kind := kindOf(s)
+	if kind == spanAgent && s.isNode() {
+		kind = spanChain
+	}
 	if kind == "" {
 		r.set.Ignored++
+		if attribute := s.unreadAttribute(); attribute != "" && !isKnown(s) {
+			if r.set.Unread++; r.set.Example == "" {
+				r.set.Example = fmt.Sprintf("%.60q with the attribute %.60q", s.name, attribute)
+			}
+		}
 		r.skipped[spanID{s.trace, s.id}] = s.parent
 		return
 	}
@@ -246,6 +263,7 @@ func stepOf(s *span, kind spanKind) (spanFacts, trail.Step) {
 		f.Agent = cmp.Or(f.Agent, a.text("traceloop.entity.name"), s.name)
 	}
 	f.Agent = cutName(f.Agent)
+	f.Response = cutName(a.text("gen_ai.response.id", "llm.response.id"))
 	if n, ok := whole(a["ibid.step"]); ok && n <= maxSpanNumber {
 		f.Number = n
 	}
@@ -269,9 +287,14 @@ func stepOf(s *span, kind spanKind) (spanFacts, trail.Step) {
 	} else {
 		readTexts(s, kind, &step)
 	}
-	readDocuments(s, kind, &step)
-	if len(step.Sources) > 0 && (kind == spanRetriever || kind == spanReranker) && !f.Own {
-		step.Outputs = nil // the documents are its output
+	readDocuments(s, &step)
+	if isSearch := kind == spanRetriever || kind == spanReranker; isSearch && !f.Own {
+		if len(step.Sources) == 0 && !step.NoSources {
+			readResult(s, &step)
+		}
+		if len(step.Sources) > 0 {
+			step.Outputs = nil // the documents are its output
+		}
 	}
 	fitStep(&step)
 	return f, step
@@ -313,7 +336,7 @@ func toolOf(s *span, kind spanKind) string {
 	case spanTool:
 		return cmp.Or(a.text("tool.name", "gen_ai.tool.name", "traceloop.entity.name"), s.name)
 	case spanRetriever:
-		return cmp.Or(a.text("gen_ai.data_source.id", "gen_ai.memory.store.id"), s.name)
+		return cmp.Or(a.text("gen_ai.data_source.id", "gen_ai.memory.store.id", "traceloop.entity.name"), s.name)
 	case spanReranker:
 		return cmp.Or(a.text("reranker.model_name", "gen_ai.request.model"), s.name)
 	case spanLLM:
@@ -405,8 +428,8 @@ func digestOf(s *trail.Step, name string, payload *json.RawMessage, sum *string)
 const maxSpanName = 2048
 
 // readDocuments fills in the sources of a step: what it retrieved, in order.
-func readDocuments(s *span, kind spanKind, step *trail.Step) {
-	documents, explicit := s.documents(kind)
+func readDocuments(s *span, step *trail.Step) {
+	documents, explicit := s.documents()
 	if len(documents) == 0 {
 		step.NoSources = explicit
 		return
@@ -426,6 +449,36 @@ func readDocuments(s *span, kind spanKind, step *trail.Step) {
 	}
 }
 
+// readResult fills in the sources of a step from what a retriever returned.
+func readResult(s *span, step *trail.Step) {
+	output := s.output()
+	if output == nil {
+		return
+	}
+	if list, ok := output.([]any); ok && len(list) == 0 {
+		step.NoSources = true
+		return
+	}
+	step.AddResult(encodeValue(output))
+	limitSources(step)
+}
+
+// limitSources cuts what is too long of the sources of a step, and resets their use until the run shows it.
+func limitSources(step *trail.Step) {
+	if n := len(step.Sources); n > maxSpanDocuments {
+		addIssue(step, issueSpanCut, fmt.Sprintf("%d of %d documents were kept", maxSpanDocuments, n))
+		step.Sources = step.Sources[:maxSpanDocuments]
+	}
+	for i := range step.Sources {
+		f := &step.Sources[i]
+		f.Content = cutText(f.Content, step)
+		f.DocumentID, f.Title, f.Used = cutName(f.DocumentID), cutName(f.Title), false
+		if len(f.URL) > maxSpanName {
+			f.URL = ""
+		}
+	}
+}
+
 // document is a document of a span, its parts named as in the conventions.
 type document struct {
 	id, content, score any
@@ -434,7 +487,7 @@ type document struct {
 }
 
 // documents returns what a span retrieved. Explicit means that the span states that this is all.
-func (s *span) documents(kind spanKind) (list []document, explicit bool) {
+func (s *span) documents() (list []document, explicit bool) {
 	for _, prefix := range []string{"retrieval.documents", "reranker.output_documents", "reranker.input_documents"} {
 		for _, d := range s.attrs.list(prefix) {
 			list = append(list, document{
@@ -450,69 +503,29 @@ func (s *span) documents(kind spanKind) (list []document, explicit bool) {
 	}
 	for _, key := range []string{"gen_ai.retrieval.documents", "gen_ai.memory.records"} {
 		if found, ok := s.detail(key).([]any); ok {
-			return documentsOf(found, false), true
+			return documentsOf(found), true
 		}
 	}
-	if kind != spanRetriever && kind != spanReranker && kind != spanTool {
-		return nil, false
-	}
-	return resultsOf(s.output(), kind != spanTool, 0)
+	return nil, false
 }
 
-// documentsOf reads a list of objects as documents. If strict is set, each must have a text, and an id or a URL.
-func documentsOf(found []any, strict bool) []document {
+// documentsOf reads the documents of OpenTelemetry's own attributes.
+func documentsOf(found []any) []document {
 	list := make([]document, 0, len(found))
 	for _, item := range found {
 		object := members(item)
-		if inner := members(object["kwargs"]); inner != nil {
-			object = inner
-		}
-		if inner := members(object["node"]); inner != nil { // LlamaIndex: {node: …, score: …}
-			inner["score"] = object["score"]
-			object = inner
-		}
 		d := document{members: object, metadata: members(structuredValue(object["metadata"]))}
-		d.id = cmp.Or(object.text("id", "document_id", "doc_id", "id_"), object.text("uri"))
+		d.id = object.text("id", "document_id", "doc_id", "id_", "uri")
 		d.content = object.text("content", "page_content", "text", "snippet", "page_text")
 		d.score = object["score"]
 		if d.score == nil {
 			d.score = object["relevance_score"]
 		}
-		if object == nil || d.content == "" && d.id == "" && object.text("url") == "" {
-			if strict {
-				return nil
-			}
-			continue
+		if object != nil && (d.content != "" || d.id != "" || object.text("url") != "") {
+			list = append(list, d)
 		}
-		if strict && (d.content == "" || d.id == "" && object.text("url", "link") == "") {
-			return nil
-		}
-		list = append(list, d)
 	}
 	return list
-}
-
-// resultsOf reads search results from an output: a list, or a member that is a list. A retriever returns documents; of
-// a tool's output, only what cannot be anything else counts.
-func resultsOf(v any, retriever bool, depth int) ([]document, bool) {
-	if depth > maxUnwrap {
-		return nil, false
-	}
-	switch v := v.(type) {
-	case []any:
-		return documentsOf(v, !retriever), retriever && len(v) == 0
-	case map[string]any:
-		for name := range strings.FieldsSeq(
-			"documents results search_results retrieved_documents outputs output response items",
-		) {
-			if inner, ok := v[name]; ok {
-				if list, explicit := resultsOf(structuredValue(inner), retriever, depth+1); list != nil || explicit {
-					return list, explicit
-				}
-			}
-		}
-	}
-	return nil, false
 }
 
 // find returns the first of the named members that the metadata or, failing that, the document itself has.

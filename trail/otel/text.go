@@ -33,6 +33,9 @@ const (
 // readTexts fills in the question and the answer of a step, and its input and output.
 func readTexts(s *span, kind spanKind, step *trail.Step) {
 	asked, answered := s.input(), s.output()
+	if kind == spanTool {
+		answered = s.toolOutput()
+	}
 	isGroup := kind == spanAgent || kind == spanChain
 	var in, out []message
 	if kind == spanLLM || isGroup {
@@ -132,19 +135,41 @@ func readOwn(s *span, step *trail.Step) {
 }
 
 // input returns what a span was called with, in any form.
-func (s *span) input() any { return s.payload("input", "gen_ai.tool.call.arguments") }
+func (s *span) input() any {
+	v := s.payload("input", "gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args")
+	for i := 0; v == nil && i < len(s.events); i++ {
+		if s.events[i].name == "gen_ai.tool.message" {
+			v = s.events[i].attrs.structured("content")
+		}
+	}
+	return v
+}
 
 // output returns the result of a span, in any form.
-func (s *span) output() any { return s.payload("output", "gen_ai.tool.call.result") }
+func (s *span) output() any {
+	return s.payload("output", "gen_ai.tool.call.result", "gcp.vertex.agent.tool_response")
+}
+
+// toolOutput returns what a tool returned, which some instrumentations record as an event.
+func (s *span) toolOutput() any {
+	v := s.output()
+	for i := 0; v == nil && i < len(s.events); i++ {
+		if s.events[i].name == "gen_ai.choice" {
+			v = s.events[i].attrs.structured("message", "content")
+		}
+	}
+	return v
+}
 
 // payload returns the input or the output of a span.
-func (s *span) payload(name, genAI string) any {
+func (s *span) payload(name string, genAI ...string) any {
 	if v := s.attrs[name+".value"]; v != nil && s.attrs[name+".mime_type"] == textPlain {
 		return v
 	}
-	return s.attrs.structured(
-		"langfuse.observation."+name, name+".value", genAI, "traceloop.entity."+name, "langfuse.trace."+name,
-	)
+	return s.attrs.structured(slices.Concat(
+		[]string{"langfuse.observation." + name, name + ".value"}, genAI,
+		[]string{"traceloop.entity." + name, "langfuse.trace." + name},
+	)...)
 }
 
 // messagesIn returns the messages to a model, if a convention for messages has them.
@@ -269,7 +294,8 @@ func messagesOf(v any, depth int) []message {
 	switch v := v.(type) {
 	case []any:
 		if len(v) == 1 {
-			if inner, ok := v[0].([]any); ok {
+			inner, ok := v[0].([]any)
+			if _, isMessage := messageOf(v[0]); ok && !isMessage {
 				return messagesOf(inner, depth+1)
 			}
 		}
@@ -286,7 +312,7 @@ func messagesOf(v any, depth int) []message {
 		if m, ok := messageOf(v); ok {
 			return []message{m}
 		}
-		for _, name := range []string{"messages", "inputs", "outputs", "kwargs"} {
+		for _, name := range []string{"messages", "inputs", "outputs", "kwargs", "generations", "message"} {
 			if list := messagesOf(v[name], depth+1); list != nil {
 				return list
 			}
@@ -300,7 +326,21 @@ const maxUnwrap = 8
 
 // messageOf reads one message: {role, content}, {role, parts}, or LangChain's {type, content} and {kwargs: …}.
 func messageOf(v any) (message, bool) {
+	if pair, ok := v.([]any); ok && len(pair) == 2 { // LangChain's ("user", "…")
+		role, isRole := pair[0].(string)
+		text, isText := pair[1].(string)
+		if lang, ok := langRole(role); ok {
+			role = lang
+		}
+		return message{Role: role, Content: text}, isRole && isText && slices.Contains(roleNames, role)
+	}
 	object := members(v)
+	if inner := members(object["data"]); inner["content"] != nil && object["type"] != nil { // LangChain's {type, data}
+		object = inner
+	}
+	if inner := members(object["message"]); inner != nil && object["role"] == nil { // a generation
+		return messageOf(inner)
+	}
 	if inner := members(object["kwargs"]); inner != nil && object["id"] != nil {
 		object = inner
 	}
@@ -324,6 +364,8 @@ func messageOf(v any) (message, bool) {
 	m.addContent(content)
 	return m, true
 }
+
+var roleNames = []string{roleUser, roleAssistant, "system", "developer", "tool"}
 
 // langRole returns the role of LangChain's message types.
 func langRole(v any) (string, bool) {
@@ -351,6 +393,10 @@ func (m *message) addContent(v any) {
 		switch kind := part["type"]; kind {
 		case "reasoning":
 			m.reasoning = joined(m.reasoning, part.text("content", "text"))
+		case "tool-call":
+			m.ToolCalls = append(m.ToolCalls, map[string]any{
+				"id": part["toolCallId"], "name": part["toolName"], "arguments": structuredValue(part["input"]),
+			})
 		case "tool_call":
 			m.ToolCalls = append(
 				m.ToolCalls,
@@ -358,7 +404,14 @@ func (m *message) addContent(v any) {
 			)
 		case "tool_call_response":
 			text = textOrJSON(part.structured("response", "result"))
+		case "tool-result":
+			text = textOrJSON(part.structured("output", "result"))
 		default:
+			if name := part["toolName"]; kind == nil && name != nil {
+				m.ToolCalls = append(m.ToolCalls, map[string]any{
+					"id": part["toolCallId"], "name": name, "arguments": structuredValue(part["input"]),
+				})
+			}
 			text = cmp.Or(text, part.text("text"))
 			if text == "" && kind == "text" {
 				text = part.text("content")

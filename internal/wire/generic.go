@@ -1,0 +1,200 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+
+	"github.com/ibidhq/ibid/internal/passage"
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+// Many services answer with a text and a list of sources beside it, each with names of its own: Tavily, Linkup, Kagi,
+// Exa, You.com, Cloudflare, Vectara, and servers that use LangChain or LlamaIndex. One reader takes the text, the lists
+// and the marks that it recognises.
+
+// textNames and listNames are the members that hold the text and the list, the best first; wrapNames those that may
+// hold both.
+var (
+	textNames = strings.Fields(`answer response output_text output text summary reply generated_text completion result
+		content message`)
+	listNames = strings.Fields(`citations sources references source_documents source_nodes search_results results documents
+		hits contexts context passages chunks web_results data`)
+	wrapNames = strings.Fields("data result output response answer")
+)
+
+// Mapping says where a response of an unknown format has its text and its sources. Each is a path of names with dots:
+// Text and List from the root, the others from an element of the list. An empty one is guessed.
+type Mapping struct{ Text, List, Title, URL, ID, Mark string }
+
+// generic reads generic-sources.
+type generic struct {
+	out
+	mapping Mapping
+}
+
+func newGenericSources(c *Config) Parser { return &generic{out{Config: c}, c.Mapping} }
+
+func looksGenericSources(s *shape) bool {
+	if !s.doc.IsObject() || s.doc.Cut() {
+		return false
+	}
+	text, list := answerAndList(s.doc)
+	return text != nil && list != nil
+}
+
+// answerAndList returns the text and the list of sources of a document, perhaps those of a member that holds both; nil
+// if it does not have both.
+func answerAndList(doc scan.Value) (text, list scan.Value) {
+	if text, list = textOf(doc), listOf(doc); text != nil && list != nil {
+		return text, list
+	}
+	for _, name := range wrapNames {
+		if inner := doc.Get(name); inner.IsObject() {
+			innerText, innerList := textOf(inner), listOf(inner)
+			if innerText = orValue(innerText, text); innerText != nil && orValue(innerList, list) != nil {
+				return innerText, orValue(innerList, list)
+			}
+		}
+	}
+	return nil, nil
+}
+
+func orValue(a, b scan.Value) scan.Value {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func textOf(v scan.Value) scan.Value {
+	for _, name := range textNames {
+		if text := v.Get(name); text.IsString() && len(bytes.TrimSpace(text.Content())) > 0 {
+			return text
+		}
+	}
+	return nil
+}
+
+// listOf returns the first list whose elements are sources: all have a name or an address.
+func listOf(v scan.Value) scan.Value {
+	for _, name := range listNames {
+		list := v.Get(name)
+		if !list.IsArray() || blank(list) {
+			continue
+		}
+		sources := true
+		for a, n := scan.Elements(list), 0; n < unreadElements && sources && a.Next(); n++ {
+			p, ok := element(a.Val)
+			sources = ok && (p.URL != "" || p.Title != "" || p.Filename != "" || p.ID != "")
+		}
+		if sources {
+			return list
+		}
+	}
+	return nil
+}
+
+// element reads an element of a list: an object, or an address.
+func element(v scan.Value) (passage.Passage, bool) {
+	if v.IsString() {
+		return passage.Passage{URL: v.Str()}, strings.Contains(v.Str(), "://")
+	}
+	return passage.ReadObject(v)
+}
+
+// Parse implements [Parser].
+func (p *generic) Parse(_ []byte, doc scan.Value) bool {
+	text, list := answerAndList(doc)
+	if p.mapping.Text != "" {
+		text = at(doc, p.mapping.Text)
+	}
+	if p.mapping.List != "" {
+		list = at(doc, p.mapping.List)
+	}
+	if !text.IsString() {
+		return false
+	}
+	p.unread(doc, genericReads)
+	for _, name := range [...]string{"id", "request_id", "requestId"} {
+		if id := doc.Get(name); id.IsString() {
+			p.head(HeadID, id)
+			break
+		}
+	}
+	p.head(HeadModel, doc.Get("model"))
+	p.wantList("sources", list)
+	var refs []Ref
+	for a := scan.Elements(list); a.Next() && !a.Cut() && len(refs) < maxNumber && p.Keep(2*refSize); {
+		s, ok := p.read(a.Val)
+		if !ok {
+			p.unknown("source", a.Val)
+			refs = append(refs, Ref{})
+			continue
+		}
+		s.Key = cmp.Or(s.URL, s.ID, s.GlobalID)
+		if s.Key == "" {
+			s.Key = numbered("source:", len(refs)+1)
+		}
+		refs = append(refs, Ref{Source: s.Key})
+		p.source(s)
+	}
+	if p.emit(Op{Kind: MarkersOp, Markers: &Markers{Links: true}}); len(refs) > 0 {
+		p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: refs}})
+	}
+	p.text(Part{}, text)
+	p.finish(0, finishStop)
+	p.emit(Op{Kind: End})
+	return true
+}
+
+// genericReads are the members that were tried.
+var genericReads = func() reads {
+	var paths strings.Builder
+	for _, list := range listNames {
+		for _, prefix := range append([]string{""}, wrapNames...) {
+			if prefix != "" {
+				prefix += "."
+			}
+			paths.Write(appendFolded([]byte(" "+prefix), []byte(list)))
+		}
+	}
+	return readPaths(paths.String())
+}()
+
+// read reads an element of the list, by the mapping where that says what to read.
+func (p *generic) read(v scan.Value) (*Source, bool) {
+	e, ok := element(v)
+	m := &p.mapping
+	take := func(to *string, path string) {
+		if path != "" {
+			*to = at(v, path).Text()
+		}
+	}
+	take(&e.Title, m.Title)
+	take(&e.URL, m.URL)
+	take(&e.ID, m.ID)
+	e.Label = ""
+	take(&e.Label, m.Mark)
+	e.Label = strings.Trim(e.Label, "[]【】()^ ")
+	s := &Source{
+		Kind: kindWeb, ID: e.ID, Label: e.Label, Title: cmp.Or(e.Title, e.Filename), URL: e.URL, Filename: e.Filename,
+		Site: e.Site, Authors: e.Authors, PublishedAt: e.PublishedAt, Content: e.Text, ChunkID: e.ChunkID, Score: e.Score, Raw: v,
+	}
+	if strings.Contains(s.ID, "://") { // an address as an id
+		s.URL, s.ID = cmp.Or(s.URL, s.ID), ""
+	}
+	switch {
+	case s.URL != "":
+	case s.Filename != "":
+		s.Kind = kindFile
+	default:
+		s.Kind = kindDocument
+	}
+	return s, ok || s.Title != "" || s.URL != "" || s.ID != ""
+}
+
+// at returns the value at a path of names with dots.
+func at(v scan.Value, path string) scan.Value {
+	return v.Path(strings.Split(path, ".")...)
+}
