@@ -312,6 +312,7 @@ var alertWords = map[store.AlertKind][2]string{
 	store.AlertKeyRevoked:    {"key revoked", badgeBad},
 	store.AlertStoreAway:     {"database unreachable", badgeBad},
 	store.AlertQuota:         {"not kept", badgeLost},
+	store.AlertSetAside:      {"set aside", badgeBad},
 }
 
 // alertBadge returns the badge of an alert.

@@ -422,7 +422,7 @@ func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	n, err := p.o.Store.RecheckNow(r.Context(), r.Who.Tenant, call.Answer, checkAgain)
+	n, err := p.o.Store.RecheckNow(r.Context(), call, checkAgain)
 	if err != nil {
 		return err
 	}

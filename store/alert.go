@@ -36,12 +36,14 @@ const (
 	AlertKeyRevoked    AlertKind = "key-revoked"    // a signing key was revoked, ours or a manifest's
 	AlertStoreAway     AlertKind = "store-away"     // the database accepts no answers
 	AlertQuota         AlertKind = "quota"          // a tenant is over its quota, and its answers are not kept
+	AlertSetAside      AlertKind = "set-aside"      // work that ended its process several times is not tried again
 )
 
 // AlertKinds returns all kinds.
 func AlertKinds() []AlertKind {
 	return []AlertKind{
 		AlertSourceChanged, AlertDiffers, AlertUncited, AlertKeyRevoked, AlertStoreAway, AlertQuota,
+		AlertSetAside,
 	}
 }
 
@@ -157,17 +159,21 @@ func incidentAlert(tenant, answer string, i *verify.Incident) *Alert {
 
 // failedAlert returns the alert for a citation whose source does not say what is cited from it.
 func failedAlert(tenant string, p *Pin) Alert {
-	place := p.URL
-	if u, err := url.Parse(p.URL); err == nil && u.Host != "" {
-		place = u.Host
-	}
 	a := Alert{Kind: AlertSourceChanged, Tenant: tenant, Subject: AlertSubject{AnswerID: p.AnswerID, Source: p.URL}}
 	who := "an answer"
 	if p.AnswerID == "" {
 		a.Subject.Run, who = p.Run, "a run"
 	}
-	a.Summary = "A source at " + place + " does not say what " + who + " cites of it (" + string(p.Status) + ")."
+	a.Summary = "A source at " + hostOf(p.URL) + " does not say what " + who + " cites of it (" + string(p.Status) + ")."
 	return a
+}
+
+// hostOf returns the host of an address, or all of what has none.
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return address
 }
 
 // AlertQuery selects alerts. Nil and the zero value select all. Conditions in several fields must all hold.

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +63,8 @@ type Store struct {
 	logger  *slog.Logger
 	wait    time.Duration // Options.Wait, for SQLite
 	track   bool
+	process string   // names this process in the work that it has begun
+	does    sync.Map // the tables of the work that it does
 	packer  *unpack.Packer
 	names   atomic.Pointer[PubNames] // nil until they are needed
 	// partitioned is when PostgreSQL partitions are next made, in milliseconds since 1970.
@@ -81,6 +85,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 		logger:  cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		wait:    cmp.Or(o.Wait, 2*time.Second),
 		track:   o.Track,
+		process: rand.Text(),
 		packer:  unpack.NewPacker(zstd.SpeedFastest, 1<<20, MaxCopy),
 	}
 	if s.now == nil {

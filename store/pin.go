@@ -476,7 +476,8 @@ type Recheck struct {
 	Checked  time.Time // when it was last read; zero if never
 	Failures int       // failed attempts since then
 
-	claim int64
+	checked int64
+	lease
 }
 
 // cited returns the addresses of the web sources that an answer cites, sorted.
@@ -582,44 +583,57 @@ func (tx *transaction) trackStored(ctx context.Context, mark int64) (int, int64,
 }
 
 // DueRechecks returns up to limit sources that are due to be read again, longest overdue first, and leases each: for
-// that long, no other caller on any node gets it. Each is ended by [Store.SetRecheck].
+// that long, no other caller on any node gets it. Each is ended by [Store.SetRecheck]. One during which [MaxDeaths]
+// processes ended is set aside: only [Store.RecheckNow] makes it due again.
 func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration) ([]Recheck, error) {
-	until := micros(s.now().Add(lease))
-	list, err := claimDue(
-		ctx, s, limit, "SELECT tenant, address, checked, failures FROM rechecks WHERE due <= $1 ORDER BY due",
-		func(rows *sql.Rows, r *Recheck) error {
-			var checked int64
-			err := rows.Scan(&r.Tenant, &r.URL, &checked, &r.Failures)
-			r.Checked, r.claim = instant(checked), until
-			return err
-		},
-		func(tx *transaction, r *Recheck) error {
-			return tx.exec(
-				ctx, "UPDATE rechecks SET due = $1 WHERE tenant = $2 AND url = $3", r.claim, r.Tenant, lookup(r.URL),
-			)
-		},
-	)
+	list, err := claimPending(ctx, s, limit, lease, &pendingRechecks)
 	return list, wrap(err, "looking for sources to read again")
 }
 
+var pendingRechecks = pending[Recheck]{
+	table:   "rechecks",
+	columns: "tenant, address, checked, failures",
+	order:   "due",
+	scan:    func(r *Recheck) []any { return []any{&r.Tenant, &r.URL, &r.checked, &r.Failures} },
+	ready:   func(r *Recheck) error { r.Checked = instant(r.checked); return nil },
+	lease:   func(r *Recheck) *lease { return &r.lease },
+	key: func(r *Recheck) (string, []any) {
+		return "tenant = $4 AND url = $5", []any{lookup(r.Tenant), lookup(r.URL)}
+	},
+	alert: func(r *Recheck) *Alert {
+		return &Alert{
+			Tenant: r.Tenant, Subject: AlertSubject{Source: r.URL}, Summary: "Reading a source at " + hostOf(r.URL) + " again",
+		}
+	},
+}
+
 // RecheckNow makes the sources that an answer cites due at once, unless they are not tracked or were read within the
-// given time, and returns how many are. They are read by whoever claims them next: see [Store.DueRechecks].
-func (s *Store) RecheckNow(ctx context.Context, tenant string, a *ibid.Answer, within time.Duration) (int, error) {
-	now := s.now()
+// given time, and returns how many are. They are read by whoever claims them next: see [Store.DueRechecks]. What was set
+// aside of it, sources and manifests, is tried again.
+func (s *Store) RecheckNow(ctx context.Context, c *Call, within time.Duration) (int, error) {
+	now, tenant := s.now(), lookup(c.Tenant)
 	due := 0
 	err := s.update(ctx, func(tx *transaction) error {
 		due = 0
-		for _, url := range cited(a) {
+		for _, url := range cited(c.Answer) {
 			n, err := tx.changed(
-				ctx, "UPDATE rechecks SET due = $1 WHERE tenant = $2 AND url = $3 AND checked < $4",
-				micros(now), lookup(tenant), lookup(url), micros(now.Add(-within)),
+				ctx,
+				"UPDATE rechecks SET due = $1, deaths = CASE WHEN deaths < $2 THEN deaths ELSE 0 END "+
+					"WHERE tenant = $3 AND url = $4 AND checked < $5",
+				micros(now), MaxDeaths, tenant, lookup(url), micros(now.Add(-within)),
 			)
 			if err != nil {
 				return err
 			}
 			due += n
 		}
-		return nil
+		return tx.exec(
+			ctx,
+			"UPDATE publications SET state = '"+statePending+"', due = $1, attempts = 0, error = ''"+released+
+				" WHERE tenant = $2 AND (answer_id = $3 OR answer_id = '' AND run = $4 AND run <> '') "+
+				"AND state = '"+stateFailed+"' AND deaths >= $5",
+			micros(now), tenant, lookup(c.AnswerID), lookup(c.Run), MaxDeaths,
+		)
 	})
 	return due, wrap(err, "rescheduling sources")
 }
@@ -632,10 +646,10 @@ func (s *Store) SetRecheck(ctx context.Context, r *Recheck, next time.Time, fail
 	switch {
 	case next.IsZero():
 	case failed:
-		query = "UPDATE rechecks SET due = $4, failures = failures + 1"
+		query = "UPDATE rechecks SET due = $4, failures = failures + 1" + released
 		args = append(args, micros(next))
 	default:
-		query = "UPDATE rechecks SET due = $4, failures = 0, checked = $5"
+		query = "UPDATE rechecks SET due = $4, failures = 0, checked = $5" + released
 		args = append(args, micros(next), micros(s.now()))
 	}
 	_, err := s.change(ctx, query+" WHERE tenant = $1 AND url = $2 AND due = $3", args...)

@@ -277,7 +277,7 @@ func (suite) Rechecks(t *testing.T, dsn string) {
 		n      int
 		urls   string
 	}{{c, time.Hour, 1, "bees.example/page"}, {far, time.Hour, 0, ""}, {far, 0, 1, address}, {uncited, 0, 0, ""}} {
-		if n, err := s.RecheckNow(ctx, store.DefaultTenant, want.answer.Answer, want.within); n != want.n || err != nil {
+		if n, err := s.RecheckNow(ctx, want.answer, want.within); n != want.n || err != nil {
 			t.Errorf("%s: %d are due, %v; want %d", want.answer.AnswerID, n, err, want.n)
 		}
 		_, urls := list(time.Hour)

@@ -52,8 +52,9 @@ type Publication struct {
 	Attempts   int    // including this one
 	Error      string // why it could not be built the last time, if known
 
-	claim   int64 // the end of our lease
+	salt    string
 	changes int64 // of its content, as of the claim
+	lease
 }
 
 // publicationKey identifies the manifest that publications are revisions of.
@@ -142,7 +143,8 @@ func (tx *transaction) publish(ctx context.Context, k *publicationKey, state str
 	}
 	return tx.exec(
 		ctx,
-		"UPDATE publications SET changes = changes + 1, state = $1, due = $2, attempts = 0, error = '' WHERE path = $3",
+		"UPDATE publications SET changes = changes + 1, state = $1, due = $2, attempts = 0, error = ''"+released+
+			" WHERE path = $3",
 		state, now, path,
 	)
 }
@@ -236,32 +238,36 @@ func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error
 // DuePublications returns up to limit manifests that are due to be built, longest overdue first, and leases each: for
 // that long, no other caller on any node gets it. Each is ended by [Store.KeepPublication], [Store.PostponePublication]
 // or [Store.FailPublication]. Otherwise it is due again after its lease, or at once if part of its run is deleted
-// meanwhile.
+// meanwhile. One during which [MaxDeaths] processes ended has failed.
 func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Duration) ([]Publication, error) {
-	until := micros(s.now().Add(lease))
-	list, err := claimDue(
-		ctx, s, limit,
-		"SELECT pub, answer_id, revision, tenant, run, path, supersedes, attempts + 1, changes, salt, error "+
-			"FROM publications WHERE state = '"+statePending+"' AND due <= $1 ORDER BY due, answer_id DESC, pub",
-		func(rows *sql.Rows, p *Publication) error {
-			p.claim = until
-			var salt string
-			err := rows.Scan(
-				&p.Pub, &p.AnswerID, &p.Revision, &p.Tenant, &p.Run, &p.Path, &p.Supersedes, &p.Attempts, &p.changes,
-				&salt, &p.Error,
-			)
-			if err == nil {
-				p.Salt, err = base64.RawURLEncoding.DecodeString(salt)
-			}
-			return err
-		},
-		func(tx *transaction, p *Publication) error {
-			return tx.exec(
-				ctx, "UPDATE publications SET due = $1, attempts = $2 WHERE path = $3", p.claim, p.Attempts, p.Path,
-			)
-		},
-	)
+	list, err := claimPending(ctx, s, limit, lease, &pendingPublications)
 	return list, wrap(err, "looking for due manifests")
+}
+
+var pendingPublications = pending[Publication]{
+	table:   "publications",
+	columns: "pub, answer_id, revision, tenant, run, path, supersedes, attempts + 1, changes, salt, error",
+	where:   "state = '" + statePending + "' AND ",
+	order:   "due, answer_id DESC, pub",
+	scan: func(p *Publication) []any {
+		return []any{
+			&p.Pub, &p.AnswerID, &p.Revision, &p.Tenant, &p.Run, &p.Path, &p.Supersedes, &p.Attempts, &p.changes,
+			&p.salt, &p.Error,
+		}
+	},
+	ready: func(p *Publication) (err error) {
+		p.Salt, err = base64.RawURLEncoding.DecodeString(p.salt)
+		return err
+	},
+	lease: func(p *Publication) *lease { return &p.lease },
+	key:   func(p *Publication) (string, []any) { return "path = $4", []any{p.Path} },
+	claim: ", attempts = attempts + 1",
+	aside: ", state = '" + stateFailed + "', error = 'the process ended each time it was built'",
+	alert: func(p *Publication) *Alert {
+		return &Alert{
+			Tenant: p.Tenant, Subject: AlertSubject{AnswerID: p.AnswerID, Run: p.Run}, Summary: "The manifest " + p.Path,
+		}
+	},
 }
 
 // PostponePublication records why p cannot be built now, and makes it due again after the given time.
@@ -279,8 +285,8 @@ func (s *Store) endClaim(ctx context.Context, p *Publication, state, why string,
 	_, err := s.change(
 		ctx,
 		"UPDATE publications SET state = CASE WHEN changes = $1 THEN $2 ELSE '"+statePending+"' END, "+
-			"due = CASE WHEN changes = $1 THEN CAST($3 AS BIGINT) ELSE 0 END, error = $4 "+
-			"WHERE path = $5 AND state = '"+statePending+"' AND due = $6",
+			"due = CASE WHEN changes = $1 THEN CAST($3 AS BIGINT) ELSE 0 END, error = $4"+released+
+			" WHERE path = $5 AND state = '"+statePending+"' AND due = $6",
 		p.changes, state, micros(due), text.Head(plain(why), maxPublicationError), p.Path, p.claim,
 	)
 	return wrap(err, "releasing manifest %s", p.Path)
@@ -418,8 +424,8 @@ func (tx *transaction) insertPublication(ctx context.Context, row *published, si
 	}
 	if err := tx.exec(
 		ctx,
-		"UPDATE publications SET state = '"+stateBuilt+"', due = $1, digest = $2, signed = $3, error = '' "+
-			"WHERE path = $4",
+		"UPDATE publications SET state = '"+stateBuilt+"', due = $1, digest = $2, signed = $3, error = ''"+released+
+			" WHERE path = $4",
 		micros(tx.now()), digest, tx.text(bundle), row.path,
 	); err != nil {
 		return err

@@ -923,7 +923,7 @@ export interface components {
          * @description The kind of an alert.
          * @enum {string}
          */
-        AlertKind: "doubtful" | "key-revoked" | "quota" | "source-changed" | "store-away" | "uncited";
+        AlertKind: "doubtful" | "key-revoked" | "quota" | "set-aside" | "source-changed" | "store-away" | "uncited";
         /** @description The body that marks an alert as seen or unseen. */
         AlertRequest: {
             seen: boolean;
@@ -3356,7 +3356,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The kind of alert; all by default. */
-                kind?: "source-changed" | "doubtful" | "uncited" | "key-revoked" | "store-away" | "quota" | "";
+                kind?: "source-changed" | "doubtful" | "uncited" | "key-revoked" | "store-away" | "quota" | "set-aside" | "";
                 /** @description All, or no for unseen alerts only. */
                 seen?: "all" | "no" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
