@@ -51,6 +51,9 @@ func TestBodiesCutOff(t *testing.T) {
 	for _, b := range wholeBodies(t) {
 		for _, percent := range []int{30, 50, 70, 90, 99} {
 			left := b.body[:len(b.body)*percent/100]
+			if b.answer.Format == "generic-sources" {
+				continue // recognised by its text and its list, both whole: before, it could be any JSON
+			}
 			want := strings.TrimRight(textBefore(b.body, len(left), b.answer), " \n")
 			if want == "" || b.answer.Format == "gemini-generate" && bytes.Contains(left, []byte(`"thought"`)) {
 				continue // a truncated part may be a thought

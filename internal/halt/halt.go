@@ -1,11 +1,8 @@
-// Package halt ends work when its context ends, however deep in its loops, and in those of packages that know no
-// contexth.
 package halt
 
 import (
 	"context"
 	"sync/atomic"
-	"time"
 )
 
 // Halt tells work whether to end. A nil Halt never does.
@@ -37,10 +34,4 @@ func (h *Halt) Check() {
 		h.halted = true
 		panic(h) // up to Do
 	}
-}
-
-// timePassed returns a function that returns the time that has passed.
-func timePassed() func() time.Duration {
-	begin := time.Now()
-	return func() time.Duration { return time.Since(begin) }
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/halt"
 )
 
 // WorkTime is the CPU time that one request may take to decode and render answers. Most take milliseconds; what exceeds
@@ -56,7 +55,7 @@ func WithWorkTime(ctx context.Context) (work context.Context, release func()) {
 func withWorkTime(ctx context.Context, limit time.Duration) (work context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	runtime.LockOSThread()
-	used := halt.ThreadTime()
+	used := threadTime()
 	ended := make(chan struct{})
 	go func() {
 		timer := time.NewTimer(limit) // it cannot be reached sooner
@@ -94,4 +93,10 @@ func WorkError(ctx context.Context, err error) error {
 		return cause
 	}
 	return err
+}
+
+// timePassed returns a function that returns the time that has passed.
+func timePassed() func() time.Duration {
+	begin := time.Now()
+	return func() time.Duration { return time.Since(begin) }
 }

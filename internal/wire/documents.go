@@ -30,9 +30,13 @@ func ReadDocuments(list scan.Value) ([]Source, error) {
 		case a.Val.IsString():
 			s.Content = a.Val.Str()
 		case a.Val.IsObject():
-			data := a.Val.Get("data")
-			if data.IsNull() {
-				data = a.Val
+			data := a.Val
+			if inner := a.Val.Get("data"); !inner.IsNull() {
+				data = inner
+			} else if inner := a.Val.Path("source", "data"); inner.IsObject() { // Groq's
+				data = inner
+			} else if inner := a.Val.Get("source"); inner.Get("text").IsString() {
+				data = inner
 			}
 			fillDocument(&s, data)
 			s.ID = a.Val.Get("id").Text()

@@ -23,17 +23,10 @@ var (
 	wrapNames = strings.Fields("data result output response answer")
 )
 
-// Mapping says where a response of an unknown format has its text and its sources. Each is a path of names with dots:
-// Text and List from the root, the others from an element of the list. An empty one is guessed.
-type Mapping struct{ Text, List, Title, URL, ID, Mark string }
-
 // generic reads generic-sources.
-type generic struct {
-	out
-	mapping Mapping
-}
+type generic struct{ out }
 
-func newGenericSources(c *Config) Parser { return &generic{out{Config: c}, c.Mapping} }
+func newGenericSources(c *Config) Parser { return &generic{out{Config: c}} }
 
 func looksGenericSources(s *shape) bool {
 	if !s.doc.IsObject() || s.doc.Cut() {
@@ -106,12 +99,6 @@ func element(v scan.Value) (passage.Passage, bool) {
 // Parse implements [Parser].
 func (p *generic) Parse(_ []byte, doc scan.Value) bool {
 	text, list := answerAndList(doc)
-	if p.mapping.Text != "" {
-		text = at(doc, p.mapping.Text)
-	}
-	if p.mapping.List != "" {
-		list = at(doc, p.mapping.List)
-	}
 	if !text.IsString() {
 		return false
 	}
@@ -162,23 +149,11 @@ var genericReads = func() reads {
 	return readPaths(paths.String())
 }()
 
-// read reads an element of the list, by the mapping where that says what to read.
+// read reads an element of the list.
 func (p *generic) read(v scan.Value) (*Source, bool) {
 	e, ok := element(v)
-	m := &p.mapping
-	take := func(to *string, path string) {
-		if path != "" {
-			*to = at(v, path).Text()
-		}
-	}
-	take(&e.Title, m.Title)
-	take(&e.URL, m.URL)
-	take(&e.ID, m.ID)
-	e.Label = ""
-	take(&e.Label, m.Mark)
-	e.Label = strings.Trim(e.Label, "[]【】()^ ")
 	s := &Source{
-		Kind: kindWeb, ID: e.ID, Label: e.Label, Title: cmp.Or(e.Title, e.Filename), URL: e.URL, Filename: e.Filename,
+		Kind: kindWeb, ID: e.ID, Title: cmp.Or(e.Title, e.Filename), URL: e.URL, Filename: e.Filename,
 		Site: e.Site, Authors: e.Authors, PublishedAt: e.PublishedAt, Content: e.Text, ChunkID: e.ChunkID, Score: e.Score, Raw: v,
 	}
 	if strings.Contains(s.ID, "://") { // an address as an id
@@ -192,9 +167,4 @@ func (p *generic) read(v scan.Value) (*Source, bool) {
 		s.Kind = kindDocument
 	}
 	return s, ok || s.Title != "" || s.URL != "" || s.ID != ""
-}
-
-// at returns the value at a path of names with dots.
-func at(v scan.Value, path string) scan.Value {
-	return v.Path(strings.Split(path, ".")...)
 }

@@ -32,7 +32,7 @@ func looksCortex(s *shape) bool {
 		return true
 	}
 	for a := scan.Elements(s.val("content")); a.Next(); {
-		if a.Val.Get("is_elicitation") != nil {
+		if a.Val.Get("is_elicitation") != nil || a.Val.Path("thinking", "text") != nil { // Anthropic's is a string
 			return true
 		}
 		first := scan.Elements(a.Val.Get("annotations"))

@@ -24,7 +24,6 @@ type Config struct {
 	// The documents given to the model, in place of those in Request. The Key of one without is the format's default
 	// id.
 	Documents []Source
-	Mapping   Mapping   // for generic-sources
 	Emit      func(*Op) // receives the operations
 	// Stream reports whether the documents are framed as the events of a stream. It may be called from the first
 	// document on. Nil means that they are not.
