@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestServer(t *testing.T)  { bustest.Run(t, serverWorld) }
-func TestCluster(t *testing.T) { bustest.Run(t, clusterWorld) }
+func TestServer(t *testing.T)       { bustest.Run(t, serverWorld) }
+func TestThreeServers(t *testing.T) { bustest.Run(t, clusterWorld) }
 
 // subjects returns the subjects of a run's events and live deltas, and that of requests for a replay, from what NATS
 // carries when they are sent.
