@@ -91,8 +91,16 @@ func TestRecordManySteps(t *testing.T) {
 		Display struct {
 			Total int `json:"total_sources"`
 		}
+		Page struct {
+			Sources int
+			Next    *int `json:"next_step"`
+		}
 	}
-	if n.read(t, "/v1/runs/many/summary", &summary); summary.Display.Total != 700 { // after 20 seconds it would be a 503
+	n.read(t, "/v1/runs/many/summary", &summary) // after 20 seconds it would be a 503
+	if p := summary.Page; p.Sources != 700 || p.Next == nil || summary.Display.Total >= 700 {
+		t.Errorf("not a page of 700 sources: %+v", summary)
+	}
+	if n.read(t, "/v1/runs/many/summary?all=true", &summary); summary.Display.Total != 700 {
 		t.Errorf("%d sources", summary.Display.Total)
 	}
 	var run struct {

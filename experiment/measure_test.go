@@ -23,7 +23,7 @@ func harbour(t *testing.T) *trail.Trail {
 	const text = "The Port of Valparaíso moved 9.8 million tonnes of cargo in 2019. The breakwater was extended by 120 metres in 2008. " +
 		"The customs house was built of red brick in 1901. Dolphins race the pilot boats every spring morning."
 	a := &ibid.Answer{Text: text, Complete: true, Sources: []ibid.Source{
-		{ID: "s1", Kind: ibid.DocumentKind, Title: "Traffic", Content: "In 2019 the Port of Valparaíso moved 9.8 million tonnes of cargo, a record."},
+		{ID: "s1", Kind: ibid.DocumentKind, Title: "Traffic", Content: "The Port of Valparaíso moved 9.8 million tonnes of cargo in 2019, a record."},
 		{ID: "s2", Kind: ibid.DocumentKind, Title: "Menu", Content: "The canteen serves soup, bread and stewed apples on weekdays."},
 	}}
 	for i, words := range []string{"The Port of Valparaíso moved 9.8 million tonnes of cargo in 2019", "The breakwater was extended by 120 metres in 2008"} {

@@ -34,7 +34,7 @@ func TestCheck(t *testing.T) {
 	bad := map[string]func(*experiment.Strategy){
 		"a name is up to": func(s *experiment.Strategy) { s.Name = "A B" },
 		"versions count":  func(s *experiment.Strategy) { s.Version = 0 },
-		"a probability":   func(s *experiment.Strategy) { s.Threshold = math.NaN() },
+		"a closeness":     func(s *experiment.Strategy) { s.Threshold = math.NaN() },
 		"per_sentence":    func(s *experiment.Strategy) { s.PerSentence = 11 },
 		"the scorer":      func(s *experiment.Strategy) { s.Scorer = "magic" },
 		"no checker":      func(s *experiment.Strategy) { s.Checker = "" },

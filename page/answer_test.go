@@ -379,8 +379,8 @@ func begun(quote string) *store.Call {
 func TestFoundWords(t *testing.T) {
 	p, call := newViews(t), begun("")
 	for _, test := range []struct{ found, want string }{
-		{"The colony began with a single pair in 1986, a year after the mill closed.", "1 differs"},
-		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 quote found"},
+		{"The colony began with a single pair in 1986, after the mill closed.", "1 differs"},
+		{"The colony began with a single pair in 1968, after the mill closed.", "1 quote found"},
 		{"", "1 citation without a quote"},
 	} {
 		v := p.answerView(call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
@@ -397,7 +397,7 @@ func TestFoundWords(t *testing.T) {
 // A list shows the same as the page of an answer, unless there is no time left to compare: then only the result of
 // reading the sources, which is not cached.
 func TestCountStandings(t *testing.T) {
-	p, call := newViews(t), begun("The colony began with a single pair in 1986, a year after the mill closed.")
+	p, call := newViews(t), begun("The colony began with a single pair in 1986, after the mill closed.")
 	for _, test := range []struct {
 		until time.Time
 		want  string

@@ -26,30 +26,6 @@ func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64
 	return weights, total
 }
 
-// denies reports whether one of the negations in a range of the text's values denies one of keys and, counting words of
-// others too, at least so many words.
-func (t *valuedText) denies(values [2]int, keys map[uint32]float64, others map[uint32]bool, least int) bool {
-	for i := values[0]; i < values[1]; i++ {
-		if t.values[i].Kind != ValueNegation {
-			continue
-		}
-		focus, _ := t.focus(i)
-		denied, known := 0, 0
-		for key := range focus {
-			switch {
-			case keys[key] > 0:
-				denied++
-			case others[key]:
-				known++
-			}
-		}
-		if denied > 0 && denied+known >= least {
-			return true
-		}
-	}
-	return false
-}
-
 // denied reports whether a negation in its sentence denies token i.
 func (t *valuedText) denied(i int) bool {
 	s := &t.sentences[t.tokens[i].sentence]
@@ -92,33 +68,10 @@ func (t *valuedText) extent(sentence int, keys map[uint32]float64) (span ibid.Sp
 	return span, s.tokens[0]
 }
 
-// sentenceWith returns the sentence that contains most of some words.
-func (t *valuedText) sentenceWith(weights map[uint32]float64) int {
-	best, most := 0, 0.
-	for i := range t.sentences {
-		sum := 0.
-		for _, token := range t.tokensOf(i) {
-			sum += weights[token.key]
-		}
-		if sum > most {
-			best, most = i, sum
-		}
-	}
-	return best
-}
-
 // hasWord reports whether a sentence has a word that the function accepts.
 func (t *valuedText) hasWord(sentence int, word func(string) bool) bool {
 	return slices.ContainsFunc(t.tokensOf(sentence), func(t valueToken) bool { return word(t.low) })
 }
-
-var (
-	limitingWords = lists["limiting"]
-	sourceWords   = lists["of-source"]
-)
-
-// negativeWord reports whether a word denies or limits its sentence.
-func negativeWord(low string) bool { return limitingWords.has(low) || denyingWord(low) }
 
 // denyingWord reports whether a word denies by itself.
 func denyingWord(low string) bool {

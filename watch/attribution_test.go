@@ -20,7 +20,7 @@ import (
 
 const (
 	tideText = "High water at Ostend is at 03:12 on Friday. The lighthouse keeper owns seven cats."
-	tideDoc  = "On Friday high water at Ostend is at 03:12 and low water at 09:30."
+	tideDoc  = "High water at Ostend is at 03:12 on Friday, low water at 09:30."
 )
 
 // attributed returns the result for an answer with tideText and a request; nil if there is none.

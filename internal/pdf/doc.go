@@ -6,5 +6,6 @@
 //
 // The file is read without its cross-reference table: all objects are found by scanning it, and of two with the same
 // number the later counts. So a damaged or malicious table has no effect. Work, memory and time are counted and
-// bounded; nothing panics, whatever the bytes. A program can have each file read in a process of its own: see [Isolate].
+// bounded; nothing panics, whatever the bytes. A program can have each file read in a process of its own: see
+// [Isolate].
 package pdf

@@ -37,7 +37,8 @@ type isolation struct {
 }
 
 // Isolate makes [Read] start a process for each PDF: the program at path, which must call [Serve] when it gets args, of
-// which the first is its name. What a bug of the reader then takes, or breaks, is that process. Where none can be started, PDFs are read in this one.
+// which the first is its name. What a bug of the reader then takes, or breaks, is that process. Where none can be
+// started, PDFs are read in this one.
 func Isolate(path string, args ...string) {
 	isolated.Store(&isolation{path: path, args: args, slots: make(chan struct{}, maxProcesses)})
 }
@@ -122,7 +123,7 @@ func Serve(in io.Reader, out io.Writer, args []string) error {
 // readIsolated reads a PDF in another process. It returns false if none can be started.
 func readIsolated(
 	ctx context.Context, b []byte, maxPages int, maxTime time.Duration,
-) (d *Document, err error, ok bool) { //nolint:revive // as in a map: ok is about both
+) (d *Document, err error, ok bool) {
 	on := isolated.Load()
 	if on == nil {
 		return nil, nil, false

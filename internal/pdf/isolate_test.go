@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 		}
 	case "spin":
 		pdf.LimitProcess(time.Second)
-		for { //nolint:revive // a bug
+		for i := 0; ; i++ { // a bug
+			runtime.KeepAlive(i)
 		}
 	case "sleep":
 		time.Sleep(time.Hour)

@@ -144,7 +144,7 @@ func (f *file) read(maxPages int) (*Document, error) {
 	}
 	d.Stopped = f.stop // the pages before are read all the same
 	d.Paragraphs = l.finish()
-	return d, nil //nolint:nilerr // Stopped has the error
+	return d, nil
 }
 
 // spend counts work, and reports whether it is within the limits.

@@ -6,6 +6,6 @@
 // A POSIX lock belongs to a process and a file, and the kernel drops all of them when the process closes any descriptor
 // of that file. SQLite knows that and delays closing its own descriptors. Any other code that opens and closes the file
 // of an open database drops the locks of its connections: another process then believes to be alone, and deletes the
-// log beside the file when it leaves. So nothing in this module may open a database file except through SQLite; [os.Stat]
-// is harmless.
+// log beside the file when it leaves. So nothing in this module may open a database file except through SQLite;
+// [os.Stat] is harmless.
 package sqlite

@@ -122,7 +122,8 @@ func (e *entry) sum() int64 {
 }
 
 // Open opens the journal in dir, which it creates if necessary, with mode 0700 and its files with 0600. It fails with
-// ErrLocked if the directory is still open elsewhere after Options.Wait, and with ErrVersion if it has a journal of an incompatible version.
+// ErrLocked if the directory is still open elsewhere after Options.Wait, and with ErrVersion if it has a journal
+// of an incompatible version.
 func Open(dir string, o *Options) (*Journal, error) {
 	j, err := open(dir, o)
 	if err != nil {
