@@ -22,17 +22,21 @@ func (c *candidate) unitOfClaims(declared wire.Unit) wire.Unit {
 	text := c.text.String()
 	best, most := declared, -1
 	for _, unit := range unitsToTry[declared] {
-		fit := 0
+		fit, misfits := 0, 0
 		for i := range c.cites {
 			cite := &c.cites[i]
 			if cite.settled || cite.URL == "" || cite.Quote != "" || cite.Unit != declared || cite.Start == cite.End {
 				continue
 			}
 			if s, ok := c.span(cite, unit, cite.shift); ok && !c.matches(cite, s) {
-				fit += endsOfWords(text, s)
+				n := endsOfWords(text, s)
+				if fit += n; n < 2 {
+					misfits++
+				}
 			}
 		}
-		if fit > most {
+		// Offsets that are wrong in every unit say nothing about theirs.
+		if fit > most && (unit == declared || misfits == 0) {
 			best, most = unit, fit
 		}
 	}
@@ -41,14 +45,17 @@ func (c *candidate) unitOfClaims(declared wire.Unit) wire.Unit {
 }
 
 // endsOfWords returns how well a span of a text fits: a point for each end that is not inside a word, and one more for
-// each that is the end of a sentence.
+// each that is the end of a sentence. A mark such as [1] fits as well as a sentence does.
 func endsOfWords(text string, s Span) (fit int) {
+	if isOneMark(text[s.Start:s.End]) {
+		return 4
+	}
 	before, _ := utf8.DecodeLastRuneInString(text[:s.Start])
 	first, _ := utf8.DecodeRuneInString(text[s.Start:])
 	last, _ := utf8.DecodeLastRuneInString(text[:s.End])
 	after, _ := utf8.DecodeRuneInString(text[s.End:])
 	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
-	if s.Start == 0 || !word(before) && word(first) {
+	if s.Start == 0 || !(word(before) && word(first)) && !unicode.IsSpace(first) {
 		fit++
 		if head := strings.TrimRight(text[:s.Start], " \t\r\n"); head == "" || endsSentence(head) {
 			fit++
