@@ -16,8 +16,8 @@ type links struct {
 	from    int    // where the text to read begins
 	unknown []link // to addresses that no source has so far
 	code    codeState
-	sources map[string]string // keys of the sources by their addresses
-	known   int               // how many of the sources are in it
+	sources map[string]int // indexes of the sources by their addresses
+	known   int            // how many of the sources are in it
 }
 
 // link is a link in the text.
@@ -97,13 +97,13 @@ func (c *candidate) citeLink(l link) bool {
 			continue
 		}
 		if c.sourceLinks.sources == nil {
-			c.sourceLinks.sources = map[string]string{}
+			c.sourceLinks.sources = map[string]int{}
 		}
 		if c.fold.keep(entrySize + len(s.URL)) {
-			c.sourceLinks.sources[sameAddress(s.URL)] = t.first[c.sourceLinks.known]
+			c.sourceLinks.sources[sameAddress(s.URL)] = c.sourceLinks.known
 		}
 	}
-	key, ok := c.sourceLinks.sources[sameAddress(l.address)]
+	source, ok := c.sourceLinks.sources[sameAddress(l.address)]
 	if !ok {
 		return false
 	}
@@ -117,7 +117,7 @@ func (c *candidate) citeLink(l link) bool {
 	c.addCite(&wire.Cite{
 		Key: "link:" + strconv.Itoa(l.Start), Part: wire.Part{Candidate: c.index}, Base: wire.AnswerBase,
 		Unit: wire.Bytes, Start: l.Start, End: l.End, Covers: wire.Link, Origin: wire.OriginMarker,
-		Quote: c.text.String()[l.Start:l.End], Refs: []wire.Ref{{Source: key}},
+		Quote: c.text.String()[l.Start:l.End], Refs: []wire.Ref{{Source: t.keyOf(source)}},
 	})
 	return true
 }

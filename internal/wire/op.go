@@ -146,9 +146,9 @@ type Cite struct {
 	// Shifts are added to Start and End, in the same unit: the first is what the provider most likely means, the others
 	// are tried in order if the text there is not Quote. Empty means 0 alone.
 	Shifts []int
+	Covers Covers
 	// Sentence means that End is only a bound: the citation covers the first sentence from Start on.
 	Sentence bool
-	Covers   Covers
 	Quote    string // the answer's own words, if the provider repeats them
 	URL      string // for Link: the address the visible link must contain
 	Origin   string // OriginMarker, or empty if the provider sent it
