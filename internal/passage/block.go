@@ -44,9 +44,18 @@ var roles = map[string]blockKind{
 func (r *reader) block(v scan.Value, depth int) (found, is bool) {
 	var kind, role, failed, failedToo, content, structured, artifact, kwargs, lc, callID, useID, parts scan.Value
 	v.Read(scan.Fields{
-		{"type", &kind}, {"role", &role}, {"isError", &failed}, {"is_error", &failedToo}, {"content", &content},
-		{"structuredContent", &structured}, {"artifact", &artifact}, {"kwargs", &kwargs}, {"lc", &lc},
-		{"tool_call_id", &callID}, {"tool_use_id", &useID}, {"parts", &parts},
+		{"type", &kind},
+		{"role", &role},
+		{"isError", &failed},
+		{"is_error", &failedToo},
+		{"content", &content},
+		{"structuredContent", &structured},
+		{"artifact", &artifact},
+		{"kwargs", &kwargs},
+		{"lc", &lc},
+		{"tool_call_id", &callID},
+		{"tool_use_id", &useID},
+		{"parts", &parts},
 	})
 	k := blocks[strings.ToLower(kind.Str())]
 	if role.IsString() {

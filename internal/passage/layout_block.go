@@ -44,8 +44,10 @@ func framed(_ *promptReader, text string) (list []Passage, outside string) {
 // beginning of the next one ends the search.
 func frameEnd(lower string, from int, noun, number string) (to, end int) {
 	window := lower[from:min(len(lower), from+maxFrame)]
-	for _, form := range [...]string{"end " + noun + " " + number, noun + " " + number + " end", "end of " + noun + " " + number,
-		"/" + noun + " " + number, "end_" + noun + "_" + number} {
+	for _, form := range [...]string{
+		"end " + noun + " " + number, noun + " " + number + " end", "end of " + noun + " " + number,
+		"/" + noun + " " + number, "end_" + noun + "_" + number,
+	} {
 		if n := strings.Index(window, form); n >= 0 {
 			to = from + n
 			for to > from && strings.IndexByte("[<-= ", lower[to-1]) >= 0 {

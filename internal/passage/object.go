@@ -150,9 +150,16 @@ func distinct(list []Passage) []Passage {
 // fill fills in what p lacks.
 func (p *Passage) fill(from *Passage) {
 	for _, m := range []struct{ to, from *string }{
-		{&p.Label, &from.Label}, {&p.ID, &from.ID}, {&p.Title, &from.Title}, {&p.Filename, &from.Filename},
-		{&p.Page, &from.Page}, {&p.URL, &from.URL}, {&p.Site, &from.Site}, {&p.PublishedAt, &from.PublishedAt},
-		{&p.ChunkID, &from.ChunkID}, {&p.Text, &from.Text},
+		{&p.Label, &from.Label},
+		{&p.ID, &from.ID},
+		{&p.Title, &from.Title},
+		{&p.Filename, &from.Filename},
+		{&p.Page, &from.Page},
+		{&p.URL, &from.URL},
+		{&p.Site, &from.Site},
+		{&p.PublishedAt, &from.PublishedAt},
+		{&p.ChunkID, &from.ChunkID},
+		{&p.Text, &from.Text},
 	} {
 		if *m.to == "" {
 			*m.to = *m.from

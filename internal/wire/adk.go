@@ -39,8 +39,13 @@ func (p *adk) Parse(_ []byte, doc scan.Value) bool {
 func (p *adk) event(doc scan.Value) bool {
 	var content, grounding, citations, finish, id, model, partial, interrupted scan.Value
 	doc.Read(scan.Fields{
-		{"content", &content}, {"groundingMetadata", &grounding}, {"citationMetadata", &citations},
-		{"finishReason", &finish}, {"invocationId", &id}, {"modelVersion", &model}, {"partial", &partial},
+		{"content", &content},
+		{"groundingMetadata", &grounding},
+		{"citationMetadata", &citations},
+		{"finishReason", &finish},
+		{"invocationId", &id},
+		{"modelVersion", &model},
+		{"partial", &partial},
 		{"interrupted", &interrupted},
 	})
 	if content == nil && grounding == nil && finish == nil && doc.Get("author") == nil && doc.Get("actions") == nil {
@@ -141,8 +146,12 @@ func (p *live) Parse(_ []byte, doc scan.Value) bool {
 	c := p.at(0)
 	var turn, spoken, grounding, urls, done, whole scan.Value
 	content.Read(scan.Fields{
-		{"modelTurn", &turn}, {"outputTranscription", &spoken}, {"groundingMetadata", &grounding},
-		{"urlContextMetadata", &urls}, {"turnComplete", &done}, {"generationComplete", &whole},
+		{"modelTurn", &turn},
+		{"outputTranscription", &spoken},
+		{"groundingMetadata", &grounding},
+		{"urlContextMetadata", &urls},
+		{"turnComplete", &done},
+		{"generationComplete", &whole},
 	})
 	p.content(c, turn)
 	p.addText(c, spoken.Get("text").Bytes())

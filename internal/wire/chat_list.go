@@ -169,12 +169,28 @@ func listed(v scan.Value) (s *Source, n int) {
 	}
 	var link, name, snippet, summary, text, site, date, time, refer, author, docName, docTitle, score string
 	v.Read(scan.Fields{
-		{"index", &n}, {"refer", &refer},
-		{"url", &s.URL}, {"link", &link}, {"title", &s.Title}, {"name", &name}, {"author", &author},
-		{"content", &s.Content}, {"snippet", &snippet}, {"summary", &summary}, {"text", &text},
-		{"site_name", &s.Site}, {"media", &site}, {"score", &s.Score},
-		{"publish_date", &s.PublishedAt}, {"publish_time", &time}, {"published_date", &date}, {"date", &score},
-		{"doc_id", &s.GlobalID}, {"doc_name", &docName}, {"doc_title", &docTitle}, {"chunk_id", &s.ChunkID},
+		{"index", &n},
+		{"refer", &refer},
+		{"url", &s.URL},
+		{"link", &link},
+		{"title", &s.Title},
+		{"name", &name},
+		{"author", &author},
+		{"content", &s.Content},
+		{"snippet", &snippet},
+		{"summary", &summary},
+		{"text", &text},
+		{"site_name", &s.Site},
+		{"media", &site},
+		{"score", &s.Score},
+		{"publish_date", &s.PublishedAt},
+		{"publish_time", &time},
+		{"published_date", &date},
+		{"date", &score},
+		{"doc_id", &s.GlobalID},
+		{"doc_name", &docName},
+		{"doc_title", &docTitle},
+		{"chunk_id", &s.ChunkID},
 	})
 	s.URL, s.Title = cmp.Or(s.URL, link), cmp.Or(s.Title, docTitle, name, docName)
 	s.Content = cmp.Or(s.Content, text, summary, snippet)

@@ -35,7 +35,11 @@ func (p *dify) Parse(_ []byte, doc scan.Value) bool {
 	var event, mode string
 	var answer, metadata, id, created scan.Value
 	doc.Read(scan.Fields{
-		{"event", &event}, {"mode", &mode}, {"answer", &answer}, {"metadata", &metadata}, {"message_id", &id},
+		{"event", &event},
+		{"mode", &mode},
+		{"answer", &answer},
+		{"metadata", &metadata},
+		{"message_id", &id},
 		{"created_at", &created},
 	})
 	if !p.headed && id.IsString() {
@@ -99,8 +103,13 @@ func (p *dify) resources(metadata scan.Value) {
 		var position int
 		var page scan.Value
 		a.Val.Read(scan.Fields{
-			{"position", &position}, {"document_id", &s.GlobalID}, {"document_name", &s.Title},
-			{"segment_id", &s.ChunkID}, {"score", &s.Score}, {"content", &s.Content}, {"page", &page},
+			{"position", &position},
+			{"document_id", &s.GlobalID},
+			{"document_name", &s.Title},
+			{"segment_id", &s.ChunkID},
+			{"score", &s.Score},
+			{"content", &s.Content},
+			{"page", &page},
 		})
 		s.Locator = Locator{Page: pageOf(page), Chunk: s.ChunkID}
 		if s.Filename = fileTitle(s.Title); s.Filename == "" {
