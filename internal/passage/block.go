@@ -71,7 +71,7 @@ func (r *reader) block(v scan.Value, depth int) (found, is bool) {
 			r.noProse = true
 			return false, true
 		}
-		return r.object(kwargs, depth+1, loose), true
+		return r.object(kwargs, depth+1), true
 	}
 	if failed.IsTrue() || failedToo.IsTrue() {
 		k = blockError
@@ -94,7 +94,7 @@ func (r *reader) block(v scan.Value, depth int) (found, is bool) {
 		r.failed, r.noProse = true, true
 		return false, true
 	case k == blockResult && content == nil && v.Get("data").IsObject(): // LangChain's {type, data}
-		return r.object(v.Get("data"), depth+1, loose), true
+		return r.object(v.Get("data"), depth+1), true
 	case k == blockMessage:
 		r.noProse = true
 		return false, true

@@ -131,7 +131,9 @@ var liveReads = readPaths(`servercontent.modelturn servercontent.groundingmetada
 func (p *live) Parse(_ []byte, doc scan.Value) bool {
 	content := doc.Get("serverContent", "server_content")
 	if !content.IsObject() {
-		for _, other := range [...]string{"setupComplete", "toolCall", "toolCallCancellation", "goAway", "usageMetadata", "sessionResumptionUpdate"} {
+		for _, other := range [...]string{
+			"setupComplete", "toolCall", "toolCallCancellation", "goAway", "usageMetadata", "sessionResumptionUpdate",
+		} {
 			if doc.Get(other) != nil {
 				for a := scan.Elements(doc.Path("toolCall", "functionCalls")); a.Next(); {
 					p.tool(a.Val.Get("id").Str(), a.Val.Get("name").Str())

@@ -16,18 +16,20 @@ import (
 
 // chatReads are the members of Chat Completions that may look like sources.
 var chatReads = func() reads {
-	paths := `citations searchresults websearch searchinfo references sources event images videos relatedquestions
-		vertexaigroundingmetadata groundingmetadata vertexaiurlcontextmetadata vertexaicitationmetadata
-		choices.groundingmetadata choices.messages choices.contentfilterresults `
+	var paths strings.Builder
+	paths.WriteString(`citations searchresults websearch searchinfo references sources event images videos
+		relatedquestions vertexaigroundingmetadata groundingmetadata vertexaiurlcontextmetadata vertexaicitationmetadata
+		choices.groundingmetadata choices.messages choices.contentfilterresults `)
 	for _, carrier := range [...]string{"message", "delta"} {
-		for name := range strings.FieldsSeq(`citations annotations context searchresults references sources websearch searchinfo
-			groundingmetadata vertexaigroundingmetadata content contentblocks executedtools toolcalls functioncall
-			providerspecificfields.citations providerspecificfields.citation providerspecificfields.websearchresults
-			providerspecificfields.thinkingblocks thinkingblocks reasoningdetails`) {
-			paths += " choices." + carrier + "." + name
+		for name := range strings.FieldsSeq(`citations annotations context searchresults references sources websearch
+			searchinfo groundingmetadata vertexaigroundingmetadata content contentblocks executedtools toolcalls
+			functioncall providerspecificfields.citations providerspecificfields.citation
+			providerspecificfields.websearchresults providerspecificfields.thinkingblocks thinkingblocks
+			reasoningdetails`) {
+			paths.WriteString(" choices." + carrier + "." + name)
 		}
 	}
-	return readPaths(paths)
+	return readPaths(paths.String())
 }()
 
 // isSourceList reports whether a member beside the choices is a list of sources, or Gemini's grounding.
