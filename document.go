@@ -208,7 +208,9 @@ func (a *Answer) document(o *DocumentOptions) *Document {
 		Alternatives: make([]*Document, 0, len(a.Alternatives)),
 	}
 	if !o.Bare {
-		d.CitedText = a.render(&RenderOptions{halt: o.halt, Style: o.Style, ByID: o.ByID, Numbering: o.Numbering, Numbers: o.Numbers})
+		d.CitedText = a.render(&RenderOptions{
+			halt: o.halt, Style: o.Style, ByID: o.ByID, Numbering: o.Numbering, Numbers: o.Numbers,
+		})
 	}
 	if o.Raw {
 		d.Metadata = a.Metadata

@@ -255,7 +255,8 @@ func (c *candidate) try(i int, last bool) bool {
 		c.emitMoved()
 	}
 	changed := !emitted || cite.place != was
-	if last && (p.anchor == AnchorUnverified || p.anchor == AnchorUnitFixed) && p.covers == CoversLink && c.repeatsMark(cite) {
+	if last && (p.anchor == AnchorUnverified || p.anchor == AnchorUnitFixed) && p.covers == CoversLink &&
+		c.repeatsMark(cite) {
 		cite.withdrawn, cite.settled = true, true
 		return true
 	}

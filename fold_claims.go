@@ -61,7 +61,7 @@ func endsOfWords(text string, s Span) (fit int) {
 			fit++
 		}
 	}
-	if s.End == len(text) || !(word(last) && word(after)) && !unicode.IsSpace(last) {
+	if s.End == len(text) || (!word(last) || !word(after)) && !unicode.IsSpace(last) {
 		fit++
 		if endsSentence(text[:s.End]) {
 			fit++

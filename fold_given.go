@@ -10,9 +10,9 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Most models that answer from passages get them in the prompt and cite them with marks in the text: [1]. Their provider
-// knows nothing of it. So an answer whose provider sends no citations gets the passages of its request, or the documents
-// that the caller gives, as sources, and its marks as citations.
+// Most models that answer from passages get them in the prompt and cite them with marks in the text: [1]. Their
+// provider knows nothing of it. So an answer whose provider sends no citations gets the passages of its request, or the
+// documents that the caller gives, as sources, and its marks as citations.
 
 // given is what the model was given to answer from.
 type given struct {

@@ -46,7 +46,8 @@ func (c *candidate) scanLinks(last bool) {
 			break
 		}
 		l.at += n
-		rest, step, certain := text[l.at:], 1, true
+		var step int
+		rest, certain := text[l.at:], true
 		switch rest[0] {
 		case '`':
 			step, certain = markdown.Code(rest, last)

@@ -202,8 +202,8 @@ const (
 )
 
 // addOdd appends text that contains a private marker, leaked markup, a thought or invalid UTF-8. It does so in pieces
-// that contain the end of a marker only as their last bytes, so that the order of issues does not depend on how the text
-// was split.
+// that contain the end of a marker only as their last bytes, so that the order of issues does not depend on how the
+// text was split.
 func (c *candidate) addOdd(s []byte) {
 	for len(s) > 0 {
 		n := min(len(s), max(1, (maxHeld-len(c.held))/len("\ufffd")))

@@ -56,14 +56,15 @@ func isListHeading(line string) bool {
 }
 
 // listHeadings are the headings that models give to lists of sources.
-var listHeadings = headings(`sources|source list|source|list of sources|sources used|sources cited|cited sources|sources consulted|
-sources and references|references|references used|reference list|list of references|citations|bibliography|works cited|
-footnotes|notes|further reading|source documents|documents cited|documents used|literature|
+var listHeadings = headings(`sources|source list|source|list of sources|sources used|sources cited|cited sources|
+sources consulted|sources and references|references|references used|reference list|list of references|citations|
+bibliography|works cited|footnotes|notes|further reading|source documents|documents cited|documents used|literature|
 quellen|quellenangaben|quellenverzeichnis|verwendete quellen|quellen und verweise|literatur|literaturverzeichnis|belege|
 nachweise|einzelnachweise|referenzen|fußnoten|sources utilisées|références|bibliographie|sources et références|
-notes de bas de page|fuentes|referencias|bibliografía|fuentes consultadas|fuentes citadas|fonti|riferimenti|bibliografia|
-fontes|referências|bronnen|referenties|bronvermelding|källor|referenser|kilder|referanser|referencer|lähteet|viitteet|
-źródła|bibliografia i źródła|přípisy|zdroje|kaynaklar|kaynakça|источники|список источников|литература|ссылки|джерела|
+notes de bas de page|fuentes|referencias|bibliografía|fuentes consultadas|fuentes citadas|fonti|riferimenti|
+bibliografia|fontes|referências|bronnen|referenties|bronvermelding|källor|referenser|kilder|referanser|referencer|
+lähteet|viitteet|źródła|bibliografia i źródła|přípisy|zdroje|kaynaklar|kaynakça|источники|список источников|
+литература|ссылки|джерела|
 来源|资料来源|参考资料|参考文献|参考来源|引用来源|引用|参考|信息来源|來源|資料來源|參考資料|參考文獻|出典|参照|参照元|情報源|출처|참고문헌|참고 자료|
 المصادر|المراجع|מקורות`)
 

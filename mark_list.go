@@ -123,7 +123,10 @@ func (l *markList) number() {
 	switch {
 	case plain: // labels with other prefixes are called by their whole name
 		for n, indexes := range numbers {
-			indexes = slices.DeleteFunc(indexes, func(i int) bool { p, _ := splitNumber(foldName(labels[i])); return p != "" })
+			indexes = slices.DeleteFunc(indexes, func(i int) bool {
+				other, _ := splitNumber(foldName(labels[i]))
+				return other != ""
+			})
 			if numbers[n] = indexes; len(indexes) == 0 {
 				delete(numbers, n)
 			}
@@ -267,7 +270,8 @@ func (l *markList) add(sense *markSense, first, last int) bool {
 const leastYear, mostYear = 1000, 2999
 
 // markItems separates the items of a mark: [1, 2], [1; 2], [1 and 2].
-var markItems = regexp.MustCompile(`\s*[,;，；、&]\s*(?:(?:and|und|et|y|e|en|och)\s+)?|\s+(?:and|und|et|y|e|en|och|和|及)\s+`)
+var markItems = regexp.MustCompile(`\s*[,;，；、&]\s*(?:(?:and|und|et|y|e|en|och)\s+)?|` +
+	`\s+(?:and|und|et|y|e|en|och|和|及)\s+`)
 
 // numbered matches an item with a number: a noun perhaps, a number, and the end of a range perhaps.
 var numbered = regexp.MustCompile(`(?i)^((?:` + markNouns + `)[ :_#.-]*)?(\d{1,4})(?:\s*[-–—~]\s*(?:` + markNouns +
@@ -275,8 +279,8 @@ var numbered = regexp.MustCompile(`(?i)^((?:` + markNouns + `)[ :_#.-]*)?(\d{1,4
 
 // markNouns are what sources are called before their numbers in marks, and the prefixes of their numbers.
 const markNouns = `sources?|src|docs?|documents?|refs?|references?|citations?|cites?|web|webpage|context|passages?|` +
-	`chunks?|results?|search result|snippets?|excerpts?|texts?|articles?|items?|notes?|footnotes?|fn|id|no\.?|nr\.?|#|` +
-	`quellen?|dokumente?|abschnitt|textstelle|fuentes?|documentos?|fonti|fonte|documenti?|bron|bronnen|` +
+	`chunks?|results?|search result|snippets?|excerpts?|texts?|articles?|items?|notes?|footnotes?|fn|id|no\.?|nr\.?|` +
+	`#|quellen?|dokumente?|abschnitt|textstelle|fuentes?|documentos?|fonti|fonte|documenti?|bron|bronnen|` +
 	`来源|资料|文档|文献|引用|参考|网页|出典|資料|文書|출처|문서|источник|документ`
 
 // isRound reports whether s is a mark in parentheses, as far as its form tells.
@@ -287,8 +291,8 @@ func isRound(s string) bool {
 		return false
 	}
 	for _, item := range markItems.Split(inside, maxMarkItems) {
-		if !numbered.MatchString(item) && (strings.Contains(item, " ") || !strings.ContainsAny(item, "._-0123456789")) &&
-			!pageOf.MatchString(inside) {
+		isLabel := !strings.Contains(item, " ") && strings.ContainsAny(item, "._-0123456789")
+		if !isLabel && !numbered.MatchString(item) && !pageOf.MatchString(inside) {
 			return false
 		}
 	}

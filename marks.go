@@ -13,9 +13,9 @@ import (
 )
 
 // marks finds the marks by which a model cites in the text itself: [1], [1, 2], [doc-a], 【1†source】, [^1], (Source 2),
-// ¹ and their like (see [markList] for what is inside). A mark is only what the list has. It ignores lookalikes in code,
-// math, an address or a link, and those that words before or after give away: argv[1], the interval [1, 5]. It reads
-// the text once, as it grows, and stops before anything that the next bytes may still change.
+// ¹ and their like (see [markList] for what is inside). A mark is only what the list has. It ignores lookalikes in
+// code, math, an address or a link, and those that words before or after give away: argv[1], the interval [1, 5]. It
+// reads the text once, as it grows, and stops before anything that the next bytes may still change.
 type marks struct {
 	*markList
 	from  int    // where the text to search begins
@@ -47,7 +47,8 @@ func (m *marks) given() bool { return m.isGiven }
 
 // setMarks sets the list that the marks refer to.
 func (c *candidate) setMarks(w *wire.Markers) {
-	if c.marks != nil && !c.marks.given() && c.marks.Style == w.Style && slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
+	if c.marks != nil && !c.marks.given() && c.marks.Style == w.Style &&
+		slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
 		return
 	}
 	const limit = 64 // changes of the list, each of which means reading the text again
@@ -165,18 +166,12 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 	if t.End == len(text) && !last {
 		return found, openLink
 	}
-	for _, pair := range [...][2]string{{"[", "]"}, {"^", "^"}} { // [[1]] and ^[1]^
-		if open == '[' && strings.HasSuffix(text[:t.Start], pair[0]) {
-			if strings.HasPrefix(text[t.End:], pair[1]) {
-				t.Start, t.End = t.Start-1, t.End+1
-			} else if pair[0] == "[" {
-				return found, notLink
-			}
-			if t.End == len(text) && !last {
-				return found, openLink
-			}
-			break
-		}
+	t, closed := withOuter(text, t)
+	if !closed {
+		return found, notLink
+	}
+	if t.End == len(text) && !last {
+		return found, openLink
 	}
 	found = textMark{span: t, refs: sense.refs, lost: sense.lost}
 	before := text[max(0, t.Start-maxMarkContext):t.Start]
@@ -203,8 +198,8 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 		if !whole && len(after) < longestConjunction {
 			return found, openLink
 		}
-		if !sense.noun && !(m.Round && !begins && closesWords(after) && !isCounted(before)) &&
-			(sense.numbers > 0 || !strings.ContainsAny(inside, "._")) {
+		cites := sense.noun || m.Round && !begins && closesWords(after) && !isCounted(before)
+		if !cites && (sense.numbers > 0 || !strings.ContainsAny(inside, "._")) {
 			return found, notLink
 		}
 	case raised:
@@ -212,10 +207,28 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 			return found, notLink
 		}
 	case sense.numbers > 1 && !sense.noun && isInterval(before),
-		open == '[' && m.isSubscript(text, t, before, after):
+		open == '[' && m.isSubscript(t, before, after):
 		return found, notLink
 	}
 	return found, wholeLink
+}
+
+// withOuter returns a mark with what stands around its brackets: [[1]], ^[1]^. It returns false if the brackets are
+// only the beginning of what is in outer ones: [[1] and more].
+func withOuter(text string, t Span) (outer Span, ok bool) {
+	if text[t.Start] != '[' {
+		return t, true
+	}
+	for _, pair := range [...][2]string{{"[", "]"}, {"^", "^"}} {
+		switch {
+		case !strings.HasSuffix(text[:t.Start], pair[0]):
+		case strings.HasPrefix(text[t.End:], pair[1]):
+			return Span{t.Start - 1, t.End + 1}, true
+		default:
+			return t, pair[0] != "["
+		}
+	}
+	return t, true
 }
 
 // link reads a link. It is a mark if its address is that of a source, or if it has no address and its words are a mark:
@@ -235,7 +248,8 @@ func (m *marks) link(text string, t Span, last bool) (found textMark, state link
 			return found, openLink
 		}
 		found = textMark{span: t, refs: []int{i - 1}}
-		if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(text[t.End:], " ")); sense.numbers == 0 && unicode.IsLower(next) {
+		next, _ := utf8.DecodeRuneInString(strings.TrimLeft(text[t.End:], " "))
+		if sense.numbers == 0 && unicode.IsLower(next) {
 			found.span.Start = t.End // the sentence needs the words
 			return found, wholeLink
 		}
@@ -258,7 +272,7 @@ func superscript(s string) string {
 		if n < 0 {
 			return ""
 		}
-		digits = append(digits, byte('0'+n))
+		digits = strconv.AppendInt(digits, int64(n), 10)
 	}
 	return string(digits)
 }
@@ -294,7 +308,8 @@ var units = map[string]bool{
 const longestConjunction = 10
 
 // conjunction matches what may follow the mark of a clause within a sentence.
-var conjunction = regexp.MustCompile(`^ (?:and|but|or|while|whereas|which|so|und|aber|oder|wobei|sowie|et|mais|ou|y|pero|e|ma|en) `)
+var conjunction = regexp.MustCompile(`^ (?:and|but|or|while|whereas|which|so|und|aber|oder|wobei|sowie|et|mais|ou|` +
+	`y|pero|e|ma|en) `)
 
 // closesWords reports whether a mark in parentheses before s closes a clause, as a number in a list (1) like this one
 // does not.
@@ -305,9 +320,9 @@ func closesWords(s string) bool {
 }
 
 // counts matches a word whose number follows in parentheses: equation (1), step (2).
-var counts = regexp.MustCompile(`(?i)(?:equations?|eqs?\.|sections?|sec\.|steps?|figures?|figs?\.|tables?|chapters?|options?|` +
-	`cases?|formulas?|points?|articles?|paragraphs?|gleichung|abschnitt|schritt|tabelle|abbildung|punkt|absatz|art\.|abs\.)` +
-	`(?: \(\d+\),?(?: and| und)?)? ?$`)
+var counts = regexp.MustCompile(`(?i)(?:equations?|eqs?\.|sections?|sec\.|steps?|figures?|figs?\.|tables?|chapters?|` +
+	`options?|cases?|formulas?|points?|articles?|paragraphs?|gleichung|abschnitt|schritt|tabelle|abbildung|punkt|` +
+	`absatz|art\.|abs\.)(?: \(\d+\),?(?: and| und)?)? ?$`)
 
 // isCounted reports whether a number in parentheses after s counts something other than sources, or items of a list in
 // the sentence.
@@ -317,21 +332,22 @@ func isCounted(s string) bool {
 }
 
 // intervals matches words before an interval, a vector or another mathematical list.
-var intervals = regexp.MustCompile(`(?i)(?:\b(?:intervals?|range|ranges|between|within|vectors?|matrix|arrays?|tuples?|` +
-	`coordinates?|domain|bounds?|segment|ci|intervall\w*|bereich|vektor\w*|wertebereich|zwischen|intervalle|plage|vecteur|` +
-	`intervalo|rango|vector)\b|区间|范围|向量|数组)[^.!?;,]{0,16}$|[=∈×<>]\s*$`)
+var intervals = regexp.MustCompile(`(?i)(?:\b(?:intervals?|range|ranges|between|within|vectors?|matrix|arrays?|` +
+	`tuples?|coordinates?|domain|bounds?|segment|ci|intervall\w*|bereich|vektor\w*|wertebereich|zwischen|intervalle|` +
+	`plage|vecteur|intervalo|rango|vector)\b|区间|范围|向量|数组)[^.!?;,]{0,16}$|[=∈×<>]\s*$`)
 
 // isInterval reports whether several numbers in brackets after s are an interval or the like.
 func isInterval(s string) bool { return intervals.MatchString(s[max(0, len(s)-48):]) }
 
 // identifier matches the name of a variable at the end of s: with an underscore, a single small letter, a command of
 // LaTeX, or one that programs commonly use.
-var identifier = regexp.MustCompile(`(?:^|[^\pL\pN ]|[^\pN] )(?:[A-Za-z0-9]*_[A-Za-z0-9_]*|\$[A-Za-z_]\w*|[a-z]|\\[A-Za-z]+|` +
-	`argv?s?|arr|vec|buf|ptr|idx|str|obj|dict|params|sys|tmp|foo|bar|env|cmd|kwargs|[a-z]{3,}[A-Z][a-z]\w*)$`)
+var identifier = regexp.MustCompile(`(?:^|[^\pL\pN ]|[^\pN] )(?:[A-Za-z0-9]*_[A-Za-z0-9_]*|\$[A-Za-z_]\w*|[a-z]|` +
+	`\\[A-Za-z]+|argv?s?|arr|vec|buf|ptr|idx|str|obj|dict|params|sys|tmp|foo|bar|env|cmd|kwargs|` +
+	`[a-z]{3,}[A-Z][a-z]\w*)$`)
 
 // isSubscript reports whether brackets belong to what precedes them: the index of an array, the label of a link, the
 // argument of a command.
-func (m *marks) isSubscript(text string, t Span, before, after string) bool {
+func (m *marks) isSubscript(t Span, before, after string) bool {
 	if strings.HasPrefix(after, "{") {
 		return true
 	}

@@ -756,10 +756,13 @@ func markLen(s string) int {
 		}
 	case s[0] == 0xC2, s[0] == 0xE2:
 		n := 0
-		for r, size := utf8.DecodeRuneInString(s); markdown.SuperscriptDigit(r) >= 0; r, size = utf8.DecodeRuneInString(s[n:]) {
+		for {
+			r, size := utf8.DecodeRuneInString(s[n:])
+			if markdown.SuperscriptDigit(r) < 0 {
+				return n
+			}
 			n += size
 		}
-		return n
 	case s[0] == '<':
 		if i := strings.IndexAny(s[1:], "<> "); i > 0 && s[i+1] == '>' {
 			return i + 2

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// unspacedWordEnd returns the end of the word of Chinese or Japanese that contains at, or at if it is between two words.
-// Without a dictionary a run of ideographs may be one word or several, so only where the script changes, and at
+// unspacedWordEnd returns the end of the word of Chinese or Japanese that contains at, or at if it is between two
+// words. Without a dictionary a run of ideographs may be one word or several, so only where the script changes, and at
 // punctuation, is certainly no word; a marker that goes there is late, but never inside 電話. A particle after
 // ideographs begins a word, other Hiragana is the ending of one.
 func unspacedWordEnd(line string, at int) int {
@@ -58,8 +58,8 @@ func unspacedScript(r rune) script {
 }
 
 // isJSON reports whether a text is JSON, as structured outputs are, perhaps still growing: a program reads it, so no
-// marker may go into it. Prose does not begin with an object or a list of them. A block of code with JSON is such a text
-// if it is all there is.
+// marker may go into it. Prose does not begin with an object or a list of them. A block of code with JSON is such a
+// text if it is all there is.
 func isJSON(text string) bool {
 	text = strings.TrimSpace(text)
 	if fence, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(fence, "```") {

@@ -24,7 +24,8 @@ type printedEntry struct {
 // PrintedList returns the list of sources that the model itself printed at the end of the text, with its heading:
 // "Sources: 1. …", footnotes and the like. It returns false if there is none.
 //
-// Only marks refer to such a list: an answer without any has none. A list without a heading counts if its entries are definitions of footnotes, or if each names a source of the answer.
+// Only marks refer to such a list: an answer without any has none. A list without a heading counts if its entries are
+// definitions of footnotes, or if each names a source of the answer.
 func (a *Answer) PrintedList() (Span, bool) {
 	s, _, ok := a.printedList()
 	return s, ok

@@ -155,6 +155,21 @@ type section struct {
 	first  int // index of its first marker
 }
 
+// sectionsOf returns the sections of an answer: one begins where the message changes.
+func sectionsOf(a *Answer) (sections []section) {
+	start := 0
+	for i := 1; i < len(a.Parts); i++ {
+		at := a.Parts[i].Start
+		if a.Parts[i].Message == a.Parts[i-1].Message || at <= start || at >= len(a.Text) ||
+			!utf8.RuneStart(a.Text[at]) {
+			continue
+		}
+		sections = append(sections, section{Span: Span{start, at}})
+		start = at
+	}
+	return append(sections, section{Span: Span{start, len(a.Text)}})
+}
+
 // newRendering places the markers of the answer and numbers its sources.
 func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	r := &rendering{answer: a}
@@ -175,17 +190,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		return -1
 	}, r.IDPrefix)
 	r.numbers, r.cited = r.Numbering.number(a, r.List && r.Uncited, r.Numbers)
-	start := 0 // a section begins where the message changes
-	for i := 1; i < len(a.Parts); i++ {
-		at := a.Parts[i].Start
-		if a.Parts[i].Message == a.Parts[i-1].Message || at <= start || at >= len(a.Text) ||
-			!utf8.RuneStart(a.Text[at]) {
-			continue
-		}
-		r.sections = append(r.sections, section{Span: Span{start, at}})
-		start = at
-	}
-	r.sections = append(r.sections, section{Span: Span{start, len(a.Text)}})
+	r.sections = sectionsOf(a)
 	sources := a.sourceIndexes()
 	placed := make([][]layoutCite, len(r.sections)) // citations by the section in which their span ends
 	for i := range a.Citations {

@@ -45,6 +45,7 @@ func TestRenderLinear(t *testing.T) {
 
 // cpuOf returns the CPU time that do takes on this thread.
 func cpuOf(t *testing.T, do func()) time.Duration {
+	t.Helper()
 	used := func() int64 {
 		const thread = 3 // CLOCK_THREAD_CPUTIME_ID
 		var ts syscall.Timespec

@@ -76,8 +76,8 @@ func (p programs) testPython(t *testing.T) {
 		compare(t, run(t, testenv.Python(t), "python/openai_agent.py"), heronsOpenAI)
 		compare(t, steps(t, gateway, "Agent workflow"), `birder: Call a tool: how many herons nest at Lake Tonbo?
 1 [] gpt-5:
-2 [1] count_nests:
-3 [2] gpt-5:
+2 [1] count_nests: result of count_nests (step 2) (retrieved, used)
+3 [2] gpt-5: result of count_nests (step 2) (used)
 `+heronsOpenAI)
 	})
 }

@@ -77,9 +77,9 @@ type rows struct {
 func newRows(a *ibid.Answer, o *Options) *rows {
 	r := &rows{
 		answer: a,
-		document: a.Document(
-			&ibid.DocumentOptions{Unit: cmp.Or(o.Unit, ibid.CodePoint), Numbering: o.Numbering, Bare: true, Context: o.Context},
-		),
+		document: a.Document(&ibid.DocumentOptions{
+			Unit: cmp.Or(o.Unit, ibid.CodePoint), Numbering: o.Numbering, Bare: true, Context: o.Context,
+		}),
 		sources: make(map[string]int, len(a.Sources)),
 	}
 	for i, s := range slices.Backward(a.Sources) {

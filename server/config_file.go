@@ -113,7 +113,7 @@ func (c *Config) readFile(flags *pflag.FlagSet) error {
 		key := unknown.Token.Value
 		return &fileError{c.File, unknown.Token, unknownSetting(key), nameHint(key, siblings(root, unknown.Token))}
 	case errors.As(err, &inYAML):
-		return &fileError{c.File, inYAML.GetToken(), wrongKind(inYAML), ""}
+		return &fileError{c.File, inYAML.GetToken(), wrongKind(root, inYAML), ""}
 	}
 	return fmt.Errorf("%s: not valid YAML: %w", c.File, err)
 }
@@ -480,8 +480,8 @@ func (t *timeout) UnmarshalYAML(node ast.Node) error {
 	})
 }
 
-// wrongKind rewords an error of the YAML library without Go terms.
-func wrongKind(err yaml.Error) string {
+// wrongKind rewords an error of the YAML library without Go terms, and names the setting with the wrong value.
+func wrongKind(root ast.Node, err yaml.Error) string {
 	var kind *yaml.TypeError
 	if !errors.As(err, &kind) {
 		if _, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
@@ -492,7 +492,20 @@ func wrongKind(err yaml.Error) string {
 		}
 		return "not valid YAML: " + err.GetMessage()
 	}
-	return "must be " + kindName(kind.DstType) + ", not " + kindName(kind.SrcType)
+	return settingAt(root, kind.Token) + "must be " + kindName(kind.DstType) + ", not " + kindName(kind.SrcType)
+}
+
+// settingAt returns the name of the setting whose value is at a token, and a space; "" if none is, as in a list.
+func settingAt(root ast.Node, value *token.Token) (name string) {
+	if root == nil {
+		return ""
+	}
+	ast.Walk(visit(func(n ast.Node) {
+		if v, ok := n.(*ast.MappingValueNode); ok && v.Value.GetToken() == value {
+			name = v.Key.GetToken().Value + " "
+		}
+	}), root)
+	return name
 }
 
 // kindName returns what a value of a Go type is called in a file.

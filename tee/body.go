@@ -49,8 +49,8 @@ type Options struct {
 	// Hold is called inside Read before more of a response is decoded, for [HoldStep] bytes each time. If it returns
 	// false, decoding stops as with Limit. Nil allows everything.
 	Hold func(bytes int64) bool
-	// Unpacking is called inside Read before a compressed response is decoded, with the memory in bytes that its decompressors may
-	// take. If it returns false, nothing is decoded. Nil allows everything.
+	// Unpacking is called inside Read before a compressed response is decoded, with the memory in bytes that its
+	// decompressors may take. If it returns false, nothing is decoded. Nil allows everything.
 	Unpacking func(bytes int64) bool
 	// OnEvent is called with events as they become known, inside Read, and inside Close for what the end settles. It
 	// must not call Read. It may be nil.

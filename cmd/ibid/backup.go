@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +15,9 @@ import (
 
 func newBackup(w world) *cobra.Command {
 	c := server.Defaults()
+	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "backup [--db FILE] COPY",
+		Use:   "backup COPY",
 		Short: "Copy the SQLite database of a server, also while it runs",
 		Long: `Makes a complete copy of the database, with all answers whose end a client has
 seen, including those that the server has only in its journal (--data), and checks
@@ -33,6 +35,9 @@ by pg_dump.`,
 				return err
 			}
 			to := args[0]
+			if to == "-" {
+				return usagef("name a file that does not exist", "a copy cannot be written to standard output")
+			}
 			if store.IsPostgres(c.DB) {
 				return usagef(
 					"pg_dump --format=custom --file="+to+" '"+server.Redacted(c.DB)+"', and pg_restore --dbname=URL "+to+
@@ -63,9 +68,21 @@ by pg_dump.`,
 				say(w.err, "there is no journal in %s: if a server has one, name its --data", c.JournalDir())
 			}
 			hint(w.err, c.BesideDatabase())
-			return nil
+			if !asJSON {
+				return nil
+			}
+			return json.NewEncoder(w.out).Encode(backupLine{to, report.Answers, report.Unread, !report.NoJournal})
 		},
 	}
 	c.AddStoreFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "also write what the copy has as one JSON object")
 	return cmd
+}
+
+// backupLine is a copy in the output of ibid backup --json. Its members must not be renamed.
+type backupLine struct {
+	Copy       string `json:"copy"`
+	Answers    int    `json:"answers"`
+	Unread     int    `json:"unread"`      // records of the journal that cannot be stored
+	HasJournal bool   `json:"has_journal"` // the answers in the server's journal are in the copy
 }

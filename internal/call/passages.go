@@ -16,9 +16,9 @@ type Given struct {
 	Round bool
 }
 
-// ReadGiven reads the passages in the messages of a request: in its instructions, in the user's turns and in the results
-// of tools. Each message numbers its own. One whose numbers clash with those of a later one belongs to an earlier turn
-// and is left out; others run on.
+// ReadGiven reads the passages in the messages of a request: in its instructions, in the user's turns and in the
+// results of tools. Each message numbers its own. One whose numbers clash with those of a later one belongs to an
+// earlier turn and is left out; others run on.
 func ReadGiven(format string, body []byte) Given {
 	var g Given
 	r, err := ReadRequest(format, body)
@@ -47,8 +47,8 @@ func ReadGiven(format string, body []byte) Given {
 		}
 	}
 	lists = slices.DeleteFunc(lists, func(l givenList) bool { return l.unsure && !cites })
-	for i := len(lists) - 1; i >= 0; i-- {
-		g.Passages = append(g.Passages, lists[i].passages...)
+	for _, l := range slices.Backward(lists) {
+		g.Passages = append(g.Passages, l.passages...)
 	}
 	return g
 }

@@ -70,8 +70,15 @@ func (r *resultReader) read(messages scan.Value) {
 func (r *resultReader) message(v scan.Value) {
 	var kind, role, content, parts, calls, id, name, output, result, arguments scan.Value
 	v.Read(scan.Fields{
-		{"type", &kind}, {"role", &role}, {"content", &content}, {"parts", &parts}, {"tool_calls", &calls},
-		{"name", &name}, {"output", &output}, {"result", &result}, {"arguments", &arguments},
+		{"type", &kind},
+		{"role", &role},
+		{"content", &content},
+		{"parts", &parts},
+		{"tool_calls", &calls},
+		{"name", &name},
+		{"output", &output},
+		{"result", &result},
+		{"arguments", &arguments},
 	})
 	id = v.Get("tool_call_id", "call_id")
 	switch kind.Str() {

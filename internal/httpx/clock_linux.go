@@ -13,7 +13,8 @@ func threadTime() func() time.Duration {
 	clock := ^uintptr(syscall.Gettid())<<3 | 1<<2 | 2
 	read := func() (time.Duration, bool) {
 		var ts syscall.Timespec
-		_, _, failed := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&ts)), 0) //nolint:gosec // as unsafe.Pointer allows
+		_, _, failed := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clock,
+			uintptr(unsafe.Pointer(&ts)), 0) //nolint:gosec // as unsafe.Pointer allows
 		return time.Duration(ts.Nano()), failed == 0
 	}
 	begin, ok := read()

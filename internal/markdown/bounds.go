@@ -21,8 +21,8 @@ import (
 
 // The bounds of one text. What depends on its length is per byte.
 const (
-	// deepest is the maximum number of quotes and lists that may start on one line, deepestIndent that of columns before
-	// one.
+	// deepest is the maximum number of quotes and lists that may start on one line, deepestIndent that of columns
+	// before one.
 	deepest       = 64
 	deepestIndent = 2 * deepest
 	// Quotes and lists that start on one line, after the second.
@@ -122,7 +122,8 @@ func (b *bounds) spend(line []byte, at int, n ast.Node) {
 	}
 }
 
-// match matches a delimiter with the preceding ones as goldmark does at the end of a block, to find out what that costs.
+// match matches a delimiter with the preceding ones as goldmark does at the end of a block, to find out what that
+// costs.
 func (b *bounds) match(d *parser.Delimiter) {
 	closer := *d
 	for closer.CanClose && closer.Length > 0 {
@@ -379,7 +380,7 @@ func shallow(txt string) []byte {
 	for line := range strings.Lines(txt) {
 		marks, columns := 0, 0
 		lead := len(line) - len(strings.TrimLeft(line, ">-+*. \t)0123456789"))
-		for i := 0; i < lead; i++ {
+		for i := range lead {
 			switch c := line[i]; {
 			case c == '\t':
 				columns += 4

@@ -281,11 +281,7 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 		default:
 			if n, certain = Wide(rest, last); certain && n > 0 {
 				from := l.At
-				if _, size := utf8.DecodeRuneInString(rest); rest[0] == 0xC2 || rest[0] == 0xE2 {
-					l.At += n // digits, not brackets
-				} else {
-					l.At += size
-				}
+				l.At += wideStart(rest, n)
 				return Span{from, from + n}, true
 			}
 		}
@@ -306,6 +302,16 @@ func stops(bytes string) (table [256]bool) {
 		table[bytes[i]] = true
 	}
 	return table
+}
+
+// wideStart returns how much of what [Wide] parsed, n bytes, is read with it: all digits, or the opening bracket,
+// because more words may begin inside.
+func wideStart(s string, n int) int {
+	if s[0] == 0xC2 || s[0] == 0xE2 {
+		return n
+	}
+	_, size := utf8.DecodeRuneInString(s)
+	return size
 }
 
 // Wide parses parentheses, wide brackets, or superscript digits.
@@ -368,8 +374,7 @@ func codeElement(s string, last bool) (n int, certain bool) {
 			return 0, last
 		}
 		tag, ended := s[:min(len(s), longest)], last || len(s) >= longest
-		end := strings.IndexByte(tag, '>')
-		if end < 0 || s[1+len(name)] != '>' && s[1+len(name)] != ' ' {
+		if !strings.Contains(tag, ">") || s[1+len(name)] != '>' && s[1+len(name)] != ' ' {
 			return 0, ended || s[1+len(name)] != '>' && s[1+len(name)] != ' '
 		}
 		window, ended := s[:min(len(s), maxCode)], last || len(s) >= maxCode

@@ -224,8 +224,8 @@ func parseTree(h *halt.Halt, txt string, source []byte, notes bool, pc parser.Co
 // bareLinks is the priority of goldmark's parser for bare URLs.
 const bareLinks = 999
 
-// inlineParser is one of goldmark's parsers, within bounds. It records the extent of each construct: goldmark's tree has
-// only the start of some.
+// inlineParser is one of goldmark's parsers, within bounds. It records the extent of each construct: goldmark's tree
+// has only the start of some.
 type inlineParser struct {
 	parser.InlineParser
 	to   *tree
@@ -616,7 +616,8 @@ func (b *treeReader) footnoteLen(at int) int {
 	return n
 }
 
-// address returns the extent of the URL whose "://" is at at. It ends where the run of characters does that URLs may have.
+// address returns the extent of the URL whose "://" is at at. It ends where the run of characters does that URLs may
+// have.
 func (b *treeReader) address(at int) Span {
 	s := Span{at, at}
 	for s.Start > 0 && at-s.Start < 16 && isAlnum(b.Text[s.Start-1]) {

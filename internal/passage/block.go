@@ -44,9 +44,18 @@ var roles = map[string]blockKind{
 func (r *reader) block(v scan.Value, depth int) (found, is bool) {
 	var kind, role, failed, failedToo, content, structured, artifact, kwargs, lc, callID, useID, parts scan.Value
 	v.Read(scan.Fields{
-		{"type", &kind}, {"role", &role}, {"isError", &failed}, {"is_error", &failedToo}, {"content", &content},
-		{"structuredContent", &structured}, {"artifact", &artifact}, {"kwargs", &kwargs}, {"lc", &lc},
-		{"tool_call_id", &callID}, {"tool_use_id", &useID}, {"parts", &parts},
+		{"type", &kind},
+		{"role", &role},
+		{"isError", &failed},
+		{"is_error", &failedToo},
+		{"content", &content},
+		{"structuredContent", &structured},
+		{"artifact", &artifact},
+		{"kwargs", &kwargs},
+		{"lc", &lc},
+		{"tool_call_id", &callID},
+		{"tool_use_id", &useID},
+		{"parts", &parts},
 	})
 	k := blocks[strings.ToLower(kind.Str())]
 	if role.IsString() {
@@ -62,7 +71,7 @@ func (r *reader) block(v scan.Value, depth int) (found, is bool) {
 			r.noProse = true
 			return false, true
 		}
-		return r.object(kwargs, depth+1, loose), true
+		return r.object(kwargs, depth+1), true
 	}
 	if failed.IsTrue() || failedToo.IsTrue() {
 		k = blockError
@@ -85,7 +94,7 @@ func (r *reader) block(v scan.Value, depth int) (found, is bool) {
 		r.failed, r.noProse = true, true
 		return false, true
 	case k == blockResult && content == nil && v.Get("data").IsObject(): // LangChain's {type, data}
-		return r.object(v.Get("data"), depth+1, loose), true
+		return r.object(v.Get("data"), depth+1), true
 	case k == blockMessage:
 		r.noProse = true
 		return false, true

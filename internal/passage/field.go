@@ -1,6 +1,7 @@
 package passage
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -101,12 +102,7 @@ var (
 
 // normal returns a member's name in lower case with nothing but letters and digits, without a prefix such as schema:.
 func normal(key []byte) string {
-	for i := len(key) - 1; i >= 0; i-- {
-		if key[i] == ':' {
-			key = key[i+1:]
-			break
-		}
-	}
+	key = key[bytes.LastIndexByte(key, ':')+1:]
 	if len(key) > 40 {
 		return ""
 	}

@@ -8,14 +8,14 @@ import (
 )
 
 // nouns are what prompts call passages before their numbers.
-const nouns = `(?:source|document|doc|passage|result|search result|web result|chunk|context|webpage|web page|page|snippet|` +
-	`excerpt|article|reference|ref|citation|item|text|note|file|quelle|dokument|textstelle|abschnitt|auszug|fuente|` +
-	`documento|fragmento|extrait|fonte|passaggio|bron|källa|źródło|источник|документ|来源|资料|文档|文件|片段|网页|参考|` +
+const nouns = `(?:source|document|doc|passage|result|search result|web result|chunk|context|webpage|web page|page|` +
+	`snippet|excerpt|article|reference|ref|citation|item|text|note|file|quelle|dokument|textstelle|abschnitt|auszug|` +
+	`fuente|documento|fragmento|extrait|fonte|passaggio|bron|källa|źródło|источник|документ|来源|资料|文档|文件|片段|网页|参考|` +
 	`引用|出典|資料|文書|출처|문서)`
 
 // head matches the beginning of a numbered passage on its line. Its groups are labels: in brackets with a noun, in
-// brackets, in wide brackets, after a noun, in a noun's brackets, in parentheses, before a full stop, in brackets with a
-// name, after a number sign; then a name in parentheses.
+// brackets, in wide brackets, after a noun, in a noun's brackets, in parentheses, before a full stop, in brackets with
+// a name, after a number sign; then a name in parentheses.
 var head = regexp.MustCompile(`(?i)^[ \t>]{0,12}(?:[-*+•] )?(?:#{1,6} |#{2,6}|[-=*]{3,} ?)?(?:\*\*|__)?(?:` +
 	`\[{1,2}` + nouns + `[ :_#-]*(\d{1,4})\]{1,2}|` +
 	`\[{1,2}\^?([\pL\pN][\pL\pN_.:/-]{0,39})\]{1,2}|` +
@@ -29,10 +29,11 @@ var head = regexp.MustCompile(`(?i)^[ \t>]{0,12}(?:[-*+•] )?(?:#{1,6} |#{2,6}|
 	`)(?:\*\*|__)?[ \t]*(?:\(?(?:title: ?)?([^()\n]{1,200})\)(?:\*\*)?:?)?(?:\*\*)?[ \t]*[:：|–—=*-]*[ \t]*`)
 
 // ender matches a line that ends the passages: a question, the task, an answer to be written.
-var ender = regexp.MustCompile(`(?i)^[ \t]*(?:#{1,6} ?|\*\*|\[)?(?:the )?(?:(?:user(?:'s)?|my|final|current|original|new) )?` +
-	`(?:question|query|instructions?|answer|task|request|message|helpful answer|your answer|response|user|assistant|human|` +
-	`frage|aufgabe|antwort|anweisungen?|nutzerfrage|pregunta|respuesta|domanda|risposta|pergunta|resposta|vraag|antwoord|` +
-	`fråga|问题|回答|答案|任务|用户|質問|回答|질문|답변|вопрос|ответ)\b?[^:：\n]{0,24}(?:\*\*|\])?[:：]`)
+var ender = regexp.MustCompile(`(?i)^[ \t]*(?:#{1,6} ?|\*\*|\[)?(?:the )?` +
+	`(?:(?:user(?:'s)?|my|final|current|original|new) )?` +
+	`(?:question|query|instructions?|answer|task|request|message|helpful answer|your answer|response|user|assistant|` +
+	`human|frage|aufgabe|antwort|anweisungen?|nutzerfrage|pregunta|respuesta|domanda|risposta|pergunta|` +
+	`resposta|vraag|antwoord|fråga|问题|回答|答案|任务|用户|質問|回答|질문|답변|вопрос|ответ)\b?[^:：\n]{0,24}(?:\*\*|\])?[:：]`)
 
 // rule matches a line that is nothing but a rule.
 var rule = regexp.MustCompile(`^[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,}|#{3,}|~{3,}|` + "`{3,}" + `\w*|"{3})[ \t]*$`)
@@ -56,10 +57,11 @@ func isClosing(line string) bool {
 }
 
 // introduction matches a line after which passages come.
-var introduction = regexp.MustCompile(`(?i)^[^\n]{0,120}\b(?:sources?|documents?|passages?|contexts?|results?|chunks?|snippets?|` +
-	`excerpts?|articles?|references?|knowledge base|background|kontext|quellen|dokumente|auszüge|textstellen|fuentes|` +
-	`contexto|documentos|contexte|extraits|fonti|contesto|fontes|bronnen)\b[^\n.?!:]{0,60}(?:\bis below\.?|\bare below\.?|` +
-	`\bbelow[.:]?|\bfollow(?:s|ing)?[.:]|:)\**[ \t]*$|^[^\n]{0,40}(?:上下文|资料|文档|来源|参考|检索结果|背景|出典|資料|문서|자료)[^\n]{0,20}[:：][ \t]*$`)
+var introduction = regexp.MustCompile(`(?i)^[^\n]{0,120}\b(?:sources?|documents?|passages?|contexts?|results?|` +
+	`chunks?|snippets?|excerpts?|articles?|references?|knowledge base|background|kontext|quellen|dokumente|auszüge|` +
+	`textstellen|fuentes|contexto|documentos|contexte|extraits|fonti|contesto|fontes|` +
+	`bronnen)\b[^\n.?!:]{0,60}(?:\bis below\.?|\bare below\.?|\bbelow[.:]?|\bfollow(?:s|ing)?[.:]|:)\**[ \t]*$|` +
+	`^[^\n]{0,40}(?:上下文|资料|文档|来源|参考|检索结果|背景|出典|資料|문서|자료)[^\n]{0,20}[:：][ \t]*$`)
 
 // named is the kind of an item whose label is not a number; the others are groups of head.
 const named = 20
@@ -86,7 +88,8 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 	accept := func() {
 		if fits(run, introduced, p.tool) && !asked {
 			best = slices.Clone(run)
-			p.unsure = !introduced && (best[0].kind == 2 || best[0].kind == 6 || best[0].kind == named || best[0].kind == 10)
+			kind := best[0].kind
+			p.unsure = !introduced && (kind == 2 || kind == 6 || kind == named || kind == 10)
 		}
 		run, introduced, asked = run[:0], p.inner || p.tool, false
 	}
@@ -140,7 +143,7 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 // readHead reads the label at the beginning of a line. Its rest is the part of the line that the label takes.
 func readHead(line string) (item, bool) {
 	const near = 48 // bytes in which a label begins
-	if strings.IndexAny(line[:min(len(line), near)], "0123456789[") < 0 {
+	if !strings.ContainsAny(line[:min(len(line), near)], "0123456789[") {
 		return item{}, false
 	}
 	m := head.FindStringSubmatchIndex(line[:min(len(line), 512)])
@@ -161,7 +164,8 @@ func readHead(line string) (item, bool) {
 	}
 	if m[22] >= 0 { // a name in parentheses
 		name := line[m[22]:m[23]]
-		if file, page := splitPage(name); isFile(file) || isAddress(name) || strings.Contains(strings.ToLower(line), "(title:") {
+		file, page := splitPage(name)
+		if isFile(file) || isAddress(name) || strings.Contains(strings.ToLower(line), "(title:") {
 			it.name(file)
 			it.Page = page
 		} else {
@@ -278,7 +282,8 @@ func finish(text string, items []item) []Passage {
 		} else {
 			body = strings.TrimRight(body, " \t\n")
 			parts := blank.Split(body, paragraphs+1)
-			if len(items) == 1 && len(parts) > 1 && strings.TrimSpace(parts[0][min(len(parts[0]), len(text[it.at:it.end])-len(it.rest)):]) == "" {
+			label := min(len(parts[0]), it.end-it.at-len(it.rest))
+			if len(items) == 1 && len(parts) > 1 && strings.TrimSpace(parts[0][label:]) == "" {
 				paragraphs = 2
 				parts = blank.Split(body, paragraphs+1)
 			}

@@ -6,7 +6,8 @@ import (
 )
 
 // frameBegin matches the beginning of a framed passage: [CONTEXT 0]:, [webpage 1 begin], <<<1>>>, BEGIN DOCUMENT 2.
-var frameBegin = regexp.MustCompile(`(?i)(?:\[|<<<|\b|-{3,} ?|={3,} ?)(?:begin |start )?(` + nouns + `)[ _#-]?(\d{1,4})` +
+var frameBegin = regexp.MustCompile(`(?i)(?:\[|<<<|\b|-{3,} ?|={3,} ?)` +
+	`(?:begin |start )?(` + nouns + `)[ _#-]?(\d{1,4})` +
 	`(?: (?:begin|start))?(?:\]|>>>| ?-{3,}| ?={3,}|:|$)[ \t]*:?`)
 
 // framed reads passages between a beginning and an end that both have their number: [CONTEXT 0] … [END CONTEXT 0],
@@ -44,8 +45,10 @@ func framed(_ *promptReader, text string) (list []Passage, outside string) {
 // beginning of the next one ends the search.
 func frameEnd(lower string, from int, noun, number string) (to, end int) {
 	window := lower[from:min(len(lower), from+maxFrame)]
-	for _, form := range [...]string{"end " + noun + " " + number, noun + " " + number + " end", "end of " + noun + " " + number,
-		"/" + noun + " " + number, "end_" + noun + "_" + number} {
+	for _, form := range [...]string{
+		"end " + noun + " " + number, noun + " " + number + " end", "end of " + noun + " " + number,
+		"/" + noun + " " + number, "end_" + noun + "_" + number,
+	} {
 		if n := strings.Index(window, form); n >= 0 {
 			to = from + n
 			for to > from && strings.IndexByte("[<-= ", lower[to-1]) >= 0 {
@@ -70,7 +73,9 @@ const (
 
 // ruleName matches a line with the name of the passage that follows it: [File: plan.pdf],
 // --- plan.pdf (page 3) ---, ## plan.pdf.
-var ruleName = regexp.MustCompile(`^[ \t]*\[([^\]\n]{1,200})\][:]?[ \t]*$|^[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,}|#{1,6})[ \t]*([^\s=*_#-][^\n]{0,200}?)[ \t]*(?:-{2,}|={2,}|\*{2,}|_{2,}|#{1,6})?[ \t]*$`)
+var ruleName = regexp.MustCompile(`^[ \t]*\[([^\]\n]{1,200})\][:]?[ \t]*$|` +
+	`^[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,}|#{1,6})[ \t]*([^\s=*_#-][^\n]{0,200}?)` +
+	`[ \t]*(?:-{2,}|={2,}|\*{2,}|_{2,}|#{1,6})?[ \t]*$`)
 
 func ruleNameOf(line string) []string {
 	trimmed := strings.TrimLeft(line, " \t")
@@ -136,8 +141,8 @@ func ruled(_ *promptReader, text string) (list []Passage, outside string) {
 var sectionHeading = regexp.MustCompile(`^(#{1,6})[ \t]+(.+?)[ \t#]*$`)
 
 // contextHeading matches the heading or line above sections that are passages.
-var contextHeading = regexp.MustCompile(`(?i)\b(?:retrieved|context|sources|documents|passages|search results|excerpts|knowledge|` +
-	`chunks|references|material|quellen|kontext|dokumente|fuentes|contexte)\b|上下文|资料|文档|来源|検索結果|資料`)
+var contextHeading = regexp.MustCompile(`(?i)\b(?:retrieved|context|sources|documents|passages|search results|` +
+	`excerpts|knowledge|chunks|references|material|quellen|kontext|dokumente|fuentes|contexte)\b|上下文|资料|文档|来源|検索結果|資料`)
 
 // sections reads the sections below a heading such as "# Retrieved passages".
 func sections(_ *promptReader, text string) (list []Passage, outside string) {
@@ -192,8 +197,8 @@ func sections(_ *promptReader, text string) (list []Passage, outside string) {
 const minParagraph = 20
 
 // pieces matches the instruction before paragraphs of context.
-var pieces = regexp.MustCompile(`(?i)\bfollowing\b[^.\n]{0,40}\b(?:context|passages|documents|sources|excerpts|information|pieces)\b|` +
-	`\bcontext (?:information )?(?:is )?below\b|\bpieces of (?:retrieved )?context\b`)
+var pieces = regexp.MustCompile(`(?i)\bfollowing\b[^.\n]{0,40}\b(?:context|passages|documents|sources|excerpts|` +
+	`information|pieces)\b|\bcontext (?:information )?(?:is )?below\b|\bpieces of (?:retrieved )?context\b`)
 
 // paragraphs reads a context whose paragraphs are passages, cited by position: below a line such as "Context:", between
 // rules, or all that a wrapper has.
@@ -225,8 +230,8 @@ func afterIntroduction(text string, labels bool) (before, body string, ok bool) 
 	for i, line := range lines {
 		at += len(line)
 		trimmed := strings.TrimSpace(line)
-		label := (strings.HasSuffix(trimmed, ":") || strings.HasSuffix(trimmed, "：") || strings.HasSuffix(trimmed, "**")) &&
-			labelLine.MatchString(trimmed)
+		ends := strings.HasSuffix(trimmed, ":") || strings.HasSuffix(trimmed, "：") || strings.HasSuffix(trimmed, "**")
+		label := ends && labelLine.MatchString(trimmed)
 		if !label && (labels || !pieces.MatchString(trimmed)) {
 			continue
 		}
@@ -253,11 +258,10 @@ func afterIntroduction(text string, labels bool) (before, body string, ok bool) 
 			return "", "", false
 		}
 		rest := text[from:end]
-		if inner, tail, cut := "", "", false; !label {
-			if inner, tail, cut = afterIntroduction(rest, true); !cut {
-				return text[:from] + text[end:], rest, true
-			} // "the following context … Context:"
-			return text[:from] + inner + text[end:], tail, true
+		if !label {
+			if inner, tail, cut := afterIntroduction(rest, true); cut { // "the following context … Context:"
+				return text[:from] + inner + text[end:], tail, true
+			}
 		}
 		return text[:from] + text[end:], rest, true
 	}
@@ -265,8 +269,9 @@ func afterIntroduction(text string, labels bool) (before, body string, ok bool) 
 }
 
 // labelLine matches a line that is nothing but the name of a context.
-var labelLine = regexp.MustCompile(`(?i)^(?:#{1,6} |\*\*)?(?:relevant |retrieved |background |additional )?(?:context|contexts|context information|` +
-	`documents|passages|excerpts|search results|background|knowledge|kontext|contexto|contexte|contesto|上下文|资料|背景资料|参考资料)(?:\*\*)?[:：](?:\*\*)?$`)
+var labelLine = regexp.MustCompile(`(?i)^(?:#{1,6} |\*\*)?(?:relevant |retrieved |background |additional )?` +
+	`(?:context|contexts|context information|documents|passages|excerpts|search results|background|` +
+	`knowledge|kontext|contexto|contexte|contesto|上下文|资料|背景资料|参考资料)(?:\*\*)?[:：](?:\*\*)?$`)
 
 // records reads passages that are lines with names and words, such as "File: …", "Content: …", each beginning with the
 // same one.
@@ -294,7 +299,7 @@ func records(_ *promptReader, text string) (list []Passage, outside string) {
 		name, value, ok := strings.Cut(line, ":")
 		name = normal([]byte(strings.Trim(name, " *_-#")))
 		kind := fieldLines[name]
-		starts := ok && kind != "" && strings.TrimSpace(value) != "" && len(line) > 0 && line[0] != ' ' && line[0] != '\t'
+		starts := ok && kind != "" && strings.TrimSpace(value) != "" && line[0] != ' ' && line[0] != '\t'
 		if first == "" && starts && kind != "skip" && kind != "page" && kind != "date" && kind != "id" {
 			first = name
 		}

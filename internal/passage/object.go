@@ -147,22 +147,29 @@ func distinct(list []Passage) []Passage {
 	return out
 }
 
-// fill fills in what p lacks.
-func (p *Passage) fill(from *Passage) {
+// fill fills in what q lacks.
+func (q *Passage) fill(from *Passage) {
 	for _, m := range []struct{ to, from *string }{
-		{&p.Label, &from.Label}, {&p.ID, &from.ID}, {&p.Title, &from.Title}, {&p.Filename, &from.Filename},
-		{&p.Page, &from.Page}, {&p.URL, &from.URL}, {&p.Site, &from.Site}, {&p.PublishedAt, &from.PublishedAt},
-		{&p.ChunkID, &from.ChunkID}, {&p.Text, &from.Text},
+		{&q.Label, &from.Label},
+		{&q.ID, &from.ID},
+		{&q.Title, &from.Title},
+		{&q.Filename, &from.Filename},
+		{&q.Page, &from.Page},
+		{&q.URL, &from.URL},
+		{&q.Site, &from.Site},
+		{&q.PublishedAt, &from.PublishedAt},
+		{&q.ChunkID, &from.ChunkID},
+		{&q.Text, &from.Text},
 	} {
 		if *m.to == "" {
 			*m.to = *m.from
 		}
 	}
-	if p.Authors == nil {
-		p.Authors = from.Authors
+	if q.Authors == nil {
+		q.Authors = from.Authors
 	}
-	if p.Score == nil {
-		p.Score = from.Score
+	if q.Score == nil {
+		q.Score = from.Score
 	}
 }
 
@@ -257,7 +264,7 @@ func (r *reader) value(v scan.Value, depth int, m mode) bool {
 	case v.IsArray():
 		return r.list(v, depth, m)
 	case v.IsObject():
-		return r.object(v, depth, m)
+		return r.object(v, depth)
 	}
 	return false
 }
@@ -327,7 +334,7 @@ func (r *reader) element(v scan.Value, depth int, m mode) bool {
 		r.add(d.Passage)
 		return true
 	}
-	if r.object(v, depth+1, m) {
+	if r.object(v, depth+1) {
 		return true
 	}
 	if d.Text == "" && d.linked() && m == loose {
@@ -350,7 +357,7 @@ func bareText(v scan.Value) (text string, ok bool) {
 
 // object reads an object: one document, or something around documents. Its members are read once, so that the time is
 // linear.
-func (r *reader) object(v scan.Value, depth int, m mode) bool {
+func (r *reader) object(v scan.Value, depth int) bool {
 	if depth > maxDepth {
 		r.leaveOut("what is nested too deep")
 		return false

@@ -62,10 +62,10 @@ func (p *promptReader) read(text string) (list []Passage, outside string) {
 }
 
 // cites matches instructions to answer from sources.
-var cites = regexp.MustCompile(`(?i)\b(?:cit(?:e|es|ing|ation\w*|ed)|sources?|references?|passages?|documents?|contexts?|excerpts?|` +
-	`snippets?|search results?|retrieved|articles?|notes|quellen?|zitier\w*|beleg\w*|dokument\w*|kontext|textstellen?|` +
-	`fuentes?|citar?|contexto|citez|extraits?|contexte|fonti|cita\w*|fontes?|bronnen|numbers? in (?:square )?brackets|` +
-	`numbers of the)\b|引用|来源|资料|文档|出处|编号|標註|出典|資料|参照|출처|источник`)
+var cites = regexp.MustCompile(`(?i)\b(?:cit(?:e|es|ing|ation\w*|ed)|sources?|references?|passages?|documents?|` +
+	`contexts?|excerpts?|snippets?|search results?|retrieved|articles?|notes|quellen?|zitier\w*|beleg\w*|dokument\w*|` +
+	`kontext|textstellen?|fuentes?|citar?|contexto|citez|extraits?|contexte|fonti|cita\w*|fontes?|bronnen|` +
+	`numbers? in (?:square )?brackets|numbers of the)\b|引用|来源|资料|文档|出处|编号|標註|出典|資料|参照|출처|источник`)
 
 // round matches a number in parentheses as an example of a mark: (3), (n).
 var round = regexp.MustCompile(`\((?:\d{1,3}|[nNxX]|number|Nummer)\)|parenthes|round brackets|runden? Klammern`)
@@ -182,7 +182,8 @@ func elements(p *promptReader, text string) (list []Passage, outside string) {
 		}
 		label := attribute(e.attributes, labelAttributes...)
 		switch {
-		case !passageElements[name], wrapperElements[name] && label == "" && attribute(e.attributes, nameAttributes...) == "",
+		case !passageElements[name],
+			wrapperElements[name] && label == "" && attribute(e.attributes, nameAttributes...) == "",
 			name == "text" && label == "", name == "content" && label == "":
 			if wrapperElements[name] {
 				wrapped = append(wrapped, e)
@@ -222,8 +223,11 @@ func elements(p *promptReader, text string) (list []Passage, outside string) {
 }
 
 var (
-	labelAttributes = []string{"id", "index", "number", "n", "num", "file_id", "doc_id", "document_id", "source_id", "ref", "nr"}
+	labelAttributes = strings.Fields("id index number n num file_id doc_id document_id source_id ref nr")
 	nameAttributes  = []string{"title", "name"}
+	// What an element for a passage may hold: elements for its words, the best first, and for what is known of it.
+	wordElements  = strings.Fields("document_content content text body page_content snippet excerpt passage")
+	aboutElements = strings.Fields("title url link source name filename file page id index author date")
 )
 
 // findElements returns the elements of passages and wrappers, in order of their opening tags. An element that has
@@ -267,7 +271,7 @@ const maxTag = 1024
 // inside reads the content of a passage's element: its words, or elements for its parts. It returns its texts.
 func (q *Passage) inside(content, outer string) []string {
 	var texts []string
-	for _, name := range []string{"document_content", "content", "text", "body", "page_content", "snippet", "excerpt", "passage"} {
+	for _, name := range wordElements {
 		if name == outer {
 			continue
 		}
@@ -283,7 +287,7 @@ func (q *Passage) inside(content, outer string) []string {
 		}
 	}
 	body := content
-	for _, name := range []string{"title", "url", "link", "source", "name", "filename", "file", "page", "id", "index", "author", "date"} {
+	for _, name := range aboutElements {
 		value, after, ok := between(content, name)
 		if !ok || name == outer || len(value) > maxTag {
 			continue
@@ -381,7 +385,8 @@ func splitPage(s string) (name, page string) {
 	return s, ""
 }
 
-var pageSuffix = regexp.MustCompile(`(?i)^(.+?)[\s,;:(|–-]+(?:pages?|pp?\.?|pg\.?|seiten?|s\.)[ :]*(\d{1,5}(?:[-–]\d{1,5})?|[ivxlc]{1,8})\)?$`)
+var pageSuffix = regexp.MustCompile(`(?i)^(.+?)[\s,;:(|–-]+(?:pages?|pp?\.?|pg\.?|seiten?|s\.)` +
+	`[ :]*(\d{1,5}(?:[-–]\d{1,5})?|[ivxlc]{1,8})\)?$`)
 
 // Number returns the number that a label is, or -1.
 func Number(label string) int {

@@ -39,8 +39,13 @@ func (p *adk) Parse(_ []byte, doc scan.Value) bool {
 func (p *adk) event(doc scan.Value) bool {
 	var content, grounding, citations, finish, id, model, partial, interrupted scan.Value
 	doc.Read(scan.Fields{
-		{"content", &content}, {"groundingMetadata", &grounding}, {"citationMetadata", &citations},
-		{"finishReason", &finish}, {"invocationId", &id}, {"modelVersion", &model}, {"partial", &partial},
+		{"content", &content},
+		{"groundingMetadata", &grounding},
+		{"citationMetadata", &citations},
+		{"finishReason", &finish},
+		{"invocationId", &id},
+		{"modelVersion", &model},
+		{"partial", &partial},
 		{"interrupted", &interrupted},
 	})
 	if content == nil && grounding == nil && finish == nil && doc.Get("author") == nil && doc.Get("actions") == nil {
@@ -126,7 +131,9 @@ var liveReads = readPaths(`servercontent.modelturn servercontent.groundingmetada
 func (p *live) Parse(_ []byte, doc scan.Value) bool {
 	content := doc.Get("serverContent", "server_content")
 	if !content.IsObject() {
-		for _, other := range [...]string{"setupComplete", "toolCall", "toolCallCancellation", "goAway", "usageMetadata", "sessionResumptionUpdate"} {
+		for _, other := range [...]string{
+			"setupComplete", "toolCall", "toolCallCancellation", "goAway", "usageMetadata", "sessionResumptionUpdate",
+		} {
 			if doc.Get(other) != nil {
 				for a := scan.Elements(doc.Path("toolCall", "functionCalls")); a.Next(); {
 					p.tool(a.Val.Get("id").Str(), a.Val.Get("name").Str())
@@ -141,8 +148,12 @@ func (p *live) Parse(_ []byte, doc scan.Value) bool {
 	c := p.at(0)
 	var turn, spoken, grounding, urls, done, whole scan.Value
 	content.Read(scan.Fields{
-		{"modelTurn", &turn}, {"outputTranscription", &spoken}, {"groundingMetadata", &grounding},
-		{"urlContextMetadata", &urls}, {"turnComplete", &done}, {"generationComplete", &whole},
+		{"modelTurn", &turn},
+		{"outputTranscription", &spoken},
+		{"groundingMetadata", &grounding},
+		{"urlContextMetadata", &urls},
+		{"turnComplete", &done},
+		{"generationComplete", &whole},
 	})
 	p.content(c, turn)
 	p.addText(c, spoken.Get("text").Bytes())

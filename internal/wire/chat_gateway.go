@@ -213,15 +213,18 @@ func (p *chat) claudeAfter(index, start int, content, specific, blocks scan.Valu
 			p.cite(&cite)
 		}
 	}
-	for _, results := range [...]scan.Value{specific.Get("web_search_results")} {
-		for a := scan.Elements(results); a.Next(); {
-			list := a.Val.Get("content")
-			if !list.IsArray() {
-				list = append(append(scan.Value("["), a.Val...), ']')
-			}
-			p.webSources(list)
+	for a := scan.Elements(specific.Get("web_search_results")); a.Next(); {
+		list := a.Val.Get("content")
+		if !list.IsArray() {
+			list = append(append(scan.Value("["), a.Val...), ']')
 		}
+		p.webSources(list)
 	}
+	p.claudeBlocks(index, blocks, find)
+}
+
+// claudeBlocks reads the blocks of a message, or of a stream. find returns where words are in the text.
+func (p *chat) claudeBlocks(index int, blocks scan.Value, find func(words []byte) (begin, end int, ok bool)) {
 	for a := scan.Elements(blocks); a.Next() && !a.Cut(); {
 		if delta := a.Val.Get("delta"); delta.IsObject() { // of a stream
 			if citation := delta.Get("citation"); !blank(citation) {

@@ -16,18 +16,20 @@ import (
 
 // chatReads are the members of Chat Completions that may look like sources.
 var chatReads = func() reads {
-	paths := `citations searchresults websearch searchinfo references sources event images videos relatedquestions
-		vertexaigroundingmetadata groundingmetadata vertexaiurlcontextmetadata vertexaicitationmetadata
-		choices.groundingmetadata choices.messages choices.contentfilterresults `
+	var paths strings.Builder
+	paths.WriteString(`citations searchresults websearch searchinfo references sources event images videos
+		relatedquestions vertexaigroundingmetadata groundingmetadata vertexaiurlcontextmetadata vertexaicitationmetadata
+		choices.groundingmetadata choices.messages choices.contentfilterresults `)
 	for _, carrier := range [...]string{"message", "delta"} {
-		for name := range strings.FieldsSeq(`citations annotations context searchresults references sources websearch searchinfo
-			groundingmetadata vertexaigroundingmetadata content contentblocks executedtools toolcalls functioncall
-			providerspecificfields.citations providerspecificfields.citation providerspecificfields.websearchresults
-			providerspecificfields.thinkingblocks thinkingblocks reasoningdetails`) {
-			paths += " choices." + carrier + "." + name
+		for name := range strings.FieldsSeq(`citations annotations context searchresults references sources websearch
+			searchinfo groundingmetadata vertexaigroundingmetadata content contentblocks executedtools toolcalls
+			functioncall providerspecificfields.citations providerspecificfields.citation
+			providerspecificfields.websearchresults providerspecificfields.thinkingblocks thinkingblocks
+			reasoningdetails`) {
+			paths.WriteString(" choices." + carrier + "." + name)
 		}
 	}
-	return readPaths(paths)
+	return readPaths(paths.String())
 }()
 
 // isSourceList reports whether a member beside the choices is a list of sources, or Gemini's grounding.
@@ -169,12 +171,28 @@ func listed(v scan.Value) (s *Source, n int) {
 	}
 	var link, name, snippet, summary, text, site, date, time, refer, author, docName, docTitle, score string
 	v.Read(scan.Fields{
-		{"index", &n}, {"refer", &refer},
-		{"url", &s.URL}, {"link", &link}, {"title", &s.Title}, {"name", &name}, {"author", &author},
-		{"content", &s.Content}, {"snippet", &snippet}, {"summary", &summary}, {"text", &text},
-		{"site_name", &s.Site}, {"media", &site}, {"score", &s.Score},
-		{"publish_date", &s.PublishedAt}, {"publish_time", &time}, {"published_date", &date}, {"date", &score},
-		{"doc_id", &s.GlobalID}, {"doc_name", &docName}, {"doc_title", &docTitle}, {"chunk_id", &s.ChunkID},
+		{"index", &n},
+		{"refer", &refer},
+		{"url", &s.URL},
+		{"link", &link},
+		{"title", &s.Title},
+		{"name", &name},
+		{"author", &author},
+		{"content", &s.Content},
+		{"snippet", &snippet},
+		{"summary", &summary},
+		{"text", &text},
+		{"site_name", &s.Site},
+		{"media", &site},
+		{"score", &s.Score},
+		{"publish_date", &s.PublishedAt},
+		{"publish_time", &time},
+		{"published_date", &date},
+		{"date", &score},
+		{"doc_id", &s.GlobalID},
+		{"doc_name", &docName},
+		{"doc_title", &docTitle},
+		{"chunk_id", &s.ChunkID},
 	})
 	s.URL, s.Title = cmp.Or(s.URL, link), cmp.Or(s.Title, docTitle, name, docName)
 	s.Content = cmp.Or(s.Content, text, summary, snippet)

@@ -23,7 +23,8 @@ func looksDify(s *shape) bool {
 		s.has("conversation_id", "message_id"))
 }
 
-var difyReads = readPaths(`metadata.retrieverresources metadata.usage metadata.annotationreply data thought observation toolinput`)
+var difyReads = readPaths(`metadata.retrieverresources metadata.usage metadata.annotationreply
+	data thought observation toolinput`)
 
 // Parse implements [Parser].
 func (p *dify) Parse(_ []byte, doc scan.Value) bool {
@@ -35,7 +36,11 @@ func (p *dify) Parse(_ []byte, doc scan.Value) bool {
 	var event, mode string
 	var answer, metadata, id, created scan.Value
 	doc.Read(scan.Fields{
-		{"event", &event}, {"mode", &mode}, {"answer", &answer}, {"metadata", &metadata}, {"message_id", &id},
+		{"event", &event},
+		{"mode", &mode},
+		{"answer", &answer},
+		{"metadata", &metadata},
+		{"message_id", &id},
 		{"created_at", &created},
 	})
 	if !p.headed && id.IsString() {
@@ -99,8 +104,13 @@ func (p *dify) resources(metadata scan.Value) {
 		var position int
 		var page scan.Value
 		a.Val.Read(scan.Fields{
-			{"position", &position}, {"document_id", &s.GlobalID}, {"document_name", &s.Title},
-			{"segment_id", &s.ChunkID}, {"score", &s.Score}, {"content", &s.Content}, {"page", &page},
+			{"position", &position},
+			{"document_id", &s.GlobalID},
+			{"document_name", &s.Title},
+			{"segment_id", &s.ChunkID},
+			{"score", &s.Score},
+			{"content", &s.Content},
+			{"page", &page},
 		})
 		s.Locator = Locator{Page: pageOf(page), Chunk: s.ChunkID}
 		if s.Filename = fileTitle(s.Title); s.Filename == "" {

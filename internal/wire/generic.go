@@ -18,8 +18,8 @@ import (
 var (
 	textNames = strings.Fields(`answer response output_text output text summary reply generated_text completion result
 		content message`)
-	listNames = strings.Fields(`citations sources references source_documents source_nodes search_results results documents
-		hits contexts context passages chunks web_results data`)
+	listNames = strings.Fields(`citations sources references source_documents source_nodes search_results results
+		documents hits contexts context passages chunks web_results data`)
 	wrapNames = strings.Fields("data result output response answer")
 )
 
@@ -154,7 +154,8 @@ func (p *generic) read(v scan.Value) (*Source, bool) {
 	e, ok := element(v)
 	s := &Source{
 		Kind: kindWeb, ID: e.ID, Title: cmp.Or(e.Title, e.Filename), URL: e.URL, Filename: e.Filename,
-		Site: e.Site, Authors: e.Authors, PublishedAt: e.PublishedAt, Content: e.Text, ChunkID: e.ChunkID, Score: e.Score, Raw: v,
+		Site: e.Site, Authors: e.Authors, PublishedAt: e.PublishedAt, Content: e.Text, ChunkID: e.ChunkID,
+		Score: e.Score, Raw: v,
 	}
 	if strings.Contains(s.ID, "://") { // an address as an id
 		s.URL, s.ID = cmp.Or(s.URL, s.ID), ""

@@ -6,8 +6,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// oci reads oci-chat: Cohere's models at Oracle's Generative AI. It is Cohere's v1 in camel case, inside chatResponse or,
-// in a stream, without it; the last event of a stream repeats the whole text. Names:
+// oci reads oci-chat: Cohere's models at Oracle's Generative AI. It is Cohere's v1 in camel case, inside chatResponse
+// or, in a stream, without it; the last event of a stream repeats the whole text. Names:
 // https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/datatypes/CohereChatResponse.
 type oci struct {
 	*cohere1
@@ -24,8 +24,9 @@ func looksOCI(s *shape) bool {
 		strings.HasPrefix(s.val("chatResponse").Get("apiFormat").Str(), "COHERE")
 }
 
-var ociReads = readPaths(`chatresponse.citations chatresponse.documents chatresponse.searchqueries chatresponse.chathistory
-	chatresponse.message citations documents searchqueries chathistory message chatresponse.toolcalls toolcalls`)
+var ociReads = readPaths(`chatresponse.citations chatresponse.documents chatresponse.searchqueries
+	chatresponse.chathistory chatresponse.message citations documents searchqueries chathistory message
+	chatresponse.toolcalls toolcalls`)
 
 // Parse implements [Parser].
 func (p *oci) Parse(_ []byte, doc scan.Value) bool {

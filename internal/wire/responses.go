@@ -967,7 +967,12 @@ const maxNumber = 10_000
 func searchResult(v scan.Value) (s *Source, id int) {
 	s = &Source{Kind: kindWeb, Raw: v}
 	v.Read(scan.Fields{
-		{"index", &id}, {"id", &id}, {"url", &s.URL}, {"title", &s.Title}, {"date", &s.PublishedAt}, {"snippet", &s.Content},
+		{"index", &id},
+		{"id", &id},
+		{"url", &s.URL},
+		{"title", &s.Title},
+		{"date", &s.PublishedAt},
+		{"snippet", &s.Content},
 	})
 	return s, id
 }

@@ -129,7 +129,11 @@ func (p *cortex) note(part Part, v scan.Value) {
 	var result, quote string
 	index := -1
 	v.Read(scan.Fields{
-		{"index", &index}, {"search_result_id", &result}, {"doc_id", &s.GlobalID}, {"doc_title", &s.Title}, {"text", &quote},
+		{"index", &index},
+		{"search_result_id", &result},
+		{"doc_id", &s.GlobalID},
+		{"doc_title", &s.Title},
+		{"text", &quote},
 	})
 	s.Content = quote
 	if s.Filename = fileTitle(s.Title); s.Filename != "" {

@@ -172,7 +172,7 @@ func isSourceName(name []byte) bool {
 	}
 	for i, c := range name {
 		upper := 'A' <= c && c <= 'Z'
-		if (c == '_' || c == '-' || upper && i > 0 && !('A' <= name[i-1] && name[i-1] <= 'Z')) && end() {
+		if (c == '_' || c == '-' || upper && i > 0 && (name[i-1] < 'A' || name[i-1] > 'Z')) && end() {
 			return true
 		}
 		switch {

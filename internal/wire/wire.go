@@ -218,7 +218,8 @@ func Another(format, id string, event []byte, doc scan.Value) bool {
 		return id != ""
 	}
 	return s.event == "messageStart" ||
-		s.hasAny("messageStart", "chatResponse", "output", "outputs", "answer", "summary", "reply", "message", "text", "steps")
+		s.hasAny("messageStart", "chatResponse", "output", "outputs", "answer", "summary", "reply", "message", "text",
+			"steps")
 }
 
 // responseID returns the id of the response that a document is a part of, or "".

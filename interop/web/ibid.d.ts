@@ -923,7 +923,7 @@ export interface components {
          * @description The kind of an alert.
          * @enum {string}
          */
-        AlertKind: "doubtful" | "key-revoked" | "quota" | "set-aside" | "source-changed" | "store-away" | "uncited";
+        AlertKind: "differs" | "key-revoked" | "quota" | "set-aside" | "source-changed" | "store-away" | "uncited";
         /** @description The body that marks an alert as seen or unseen. */
         AlertRequest: {
             seen: boolean;
@@ -1054,42 +1054,37 @@ export interface components {
         };
         /** @description Counts claims by finding. */
         ClaimCounts: {
-            doubtful: number;
-            /** @description those of NotChecked whose quotes none of their sources has */
+            contradicted: number;
+            differs: number;
+            /** @description those of Unchecked whose quotes none of their sources has */
             failed: number;
-            not_checked: number;
             supported: number;
-            /** @description those of NotChecked that were compared */
-            unsure: number;
+            unchecked: number;
+            unjudged: number;
+            unsupported: number;
         };
-        /**
-         * @description The result of comparing a claim with its excerpts.
-         * @enum {string}
-         */
-        ClaimFinding: "doubtful" | "not-checked" | "supported";
         /** @description What was found about one claim. */
         ClaimReport: {
             /** @description the checker's name */
             by: string;
             claim_id: string;
+            /** @description how near the excerpts are to the claim, in [0, 1]: see support.Verdict */
+            closeness?: number;
             counts: components["schemas"]["VerifyCounts"];
             detail: string;
+            /** @description the details in which the claim differs from its excerpt; beside a judge's verdict they only annotate it */
             differs?: components["schemas"]["Difference"][];
-            /** @description Finding is the result of comparing the claim with its excerpts; Reason tells why it was not checked, and is empty otherwise. */
-            finding: components["schemas"]["ClaimFinding"];
-            /** @description the checker's verdict; empty if no checker was used */
-            label?: components["schemas"]["Label"];
+            /** @description Finding is the result of comparing the claim with its excerpts, or a judge's verdict. It is independent of the state of the sources. Reason tells why a claim is unchecked or could not be judged; it is empty otherwise. */
+            finding: components["schemas"]["Label"];
             /** @description URL of its manifest */
             manifest: string;
-            /** @description unsure, no-excerpt, cut, unread, no-source, failed, error */
+            /** @description no-excerpt, cut, unread, no-source, failed, error */
             reason?: string;
-            /** @description the checker's probability in [0, 1] that the claim is supported */
-            score?: number;
             sources: components["schemas"]["SourceReport"][];
             /** @description of the claim's support: supported-verbatim, … */
             status: components["schemas"]["Status"];
             text: string;
-            /** @description WrongSource is an excerpt of another claim that supports this one, as its own do not; nil if there is none. */
+            /** @description WrongSource is an excerpt of another claim that supports this one, if its own are far from it; nil if there is none. */
             wrong_source?: components["schemas"]["Excerpted"];
         };
         /** @description A possible conflict between two passages of the run: see support.Conflict. */
@@ -1103,7 +1098,7 @@ export interface components {
          * @description What kind of detail differs.
          * @enum {string}
          */
-        ConflictKind: "antonym" | "date" | "modality" | "name" | "negation" | "number" | "role" | "unit";
+        ConflictKind: "antonym" | "date" | "name" | "negation" | "number" | "unit";
         /** @description A passage that contradicts another. */
         ConflictSide: {
             chunk_index: number | null;
@@ -1536,7 +1531,7 @@ export interface components {
          * @enum {string}
          */
         Finish: "error" | "filter" | "length" | "refusal" | "stop" | "tool";
-        /** @description The record of one failure, or of one doubtful claim (claim-doubtful): there is one for each manifest, claim, source and status. */
+        /** @description The record of one failure, or of one claim that differs from its excerpt or that a judge denies: there is one for each manifest, claim, source and status. */
         Incident: {
             /** @description of the bundle's JSON, hexadecimal; empty if there is none */
             bundle_sha256: string;
@@ -1590,7 +1585,7 @@ export interface components {
          * @description A Checker's judgement on a claim and its passages.
          * @enum {string}
          */
-        Label: "contradicted" | "partial" | "supported" | "unsupported" | "unverified";
+        Label: "contradicted" | "differs" | "supported" | "unchecked" | "unjudged" | "unsupported";
         /** @description Compares the promised level with the observed one. */
         Levels: {
             /** @description 0 if nothing was announced */
@@ -1709,7 +1704,7 @@ export interface components {
          * @description How a text matches a quote.
          * @enum {string}
          */
-        MatchKind: "elsewhere" | "exact" | "reformatted";
+        MatchKind: "elsewhere" | "exact" | "interrupted" | "reformatted" | "shortened" | "unmarked";
         /** @description One message of a prompt. */
         Message: {
             role: string;
@@ -2015,7 +2010,7 @@ export interface components {
              */
             checked_at?: string;
             counts: components["schemas"]["VerifyCounts"];
-            /** @description the source's own words, if it passed: evidence for the claim */
+            /** @description the source's words, if it passed, in the form of the excerpt if it has them in another: evidence for the claim */
             excerpt?: string;
             final_url?: string;
             /** @description of the octets now */
@@ -2027,6 +2022,8 @@ export interface components {
             near?: components["schemas"]["Near"];
             /** @description a sentence for people */
             note?: string;
+            /** @description the passage around Excerpt, if it was found: what a quote that was cut goes on to say */
+            passage?: string;
             /** @description why the source was not read: dns, connect, tls, timeout, 5xx, 429 …; for an archived copy, the source's status */
             reason?: string;
             /** @description FinalURL belongs to another domain than the one recorded */
@@ -2046,7 +2043,7 @@ export interface components {
          * @description The result of a check, in a word. The words of the attribution specification, §13, are in its order, in which the first that applies is reported. A new status needs a constant here, an entry in statusesByCount unless it is a failure, and a row in docs/attribution-v1.md and docs/verify.md.
          * @enum {string}
          */
-        Status: "access-denied" | "algorithm-unsupported" | "authority-mismatch" | "authority-unchecked" | "authority-verified" | "blocked" | "chain-gap" | "chain-invalid" | "chain-valid" | "claim-doubtful" | "coverage-insufficient" | "excerpt-altered" | "excerpt-cut" | "excerpt-found" | "excerpt-mismatch" | "excerpt-missing" | "excerpt-reformatted" | "excerpt-too-short" | "expired" | "gone" | "hash-mismatch" | "header-malformed" | "header-missing" | "header-read" | "key-from-bundle" | "key-outside-validity" | "key-revoked" | "key-unavailable" | "key-unknown" | "level-met" | "level-not-met" | "log-changed" | "log-inconsistent" | "log-proof-invalid" | "log-unavailable" | "logged" | "manifest-blocked" | "manifest-inconsistent" | "manifest-malformed" | "manifest-mismatch" | "manifest-mutated" | "manifest-pending" | "manifest-read" | "manifest-too-large" | "manifest-unreachable" | "not-dereferenceable" | "not-logged" | "not-yet-valid" | "nothing-claimed" | "nothing-quoted" | "nothing-recorded" | "offset-wrong" | "output-bound" | "output-mismatch" | "output-unchecked" | "redirected" | "replayed" | "response-unreadable" | "robots-disallowed" | "signature-expired" | "signature-invalid" | "signature-valid" | "source-drifted-excerpt-intact" | "source-drifted-text-intact" | "source-read" | "support-suspect" | "support-unchecked" | "supported-lexical" | "supported-verbatim" | "too-large" | "unreachable" | "unsigned" | "unsupported-claim" | "unsupported-media" | "upstream-invalid" | "upstream-unverifiable" | "upstream-verified" | "verified" | "verified-from-archive" | "verified-hash-only" | "version-unsupported";
+        Status: "access-denied" | "algorithm-unsupported" | "authority-mismatch" | "authority-unchecked" | "authority-verified" | "blocked" | "chain-gap" | "chain-invalid" | "chain-valid" | "coverage-insufficient" | "differs" | "excerpt-altered" | "excerpt-cut" | "excerpt-found" | "excerpt-mismatch" | "excerpt-missing" | "excerpt-reformatted" | "excerpt-too-short" | "expired" | "gone" | "hash-mismatch" | "header-malformed" | "header-missing" | "header-read" | "key-from-bundle" | "key-outside-validity" | "key-revoked" | "key-unavailable" | "key-unknown" | "level-met" | "level-not-met" | "log-changed" | "log-inconsistent" | "log-proof-invalid" | "log-unavailable" | "logged" | "manifest-blocked" | "manifest-inconsistent" | "manifest-malformed" | "manifest-mismatch" | "manifest-mutated" | "manifest-pending" | "manifest-read" | "manifest-too-large" | "manifest-unreachable" | "not-comparable" | "not-dereferenceable" | "not-logged" | "not-yet-valid" | "nothing-claimed" | "nothing-quoted" | "nothing-recorded" | "offset-wrong" | "output-bound" | "output-mismatch" | "output-unchecked" | "redirected" | "replayed" | "response-unreadable" | "robots-disallowed" | "signature-expired" | "signature-invalid" | "signature-valid" | "source-drifted-excerpt-intact" | "source-drifted-text-intact" | "source-read" | "supported-lexical" | "supported-verbatim" | "too-large" | "unchecked" | "unjudged" | "unreachable" | "unsigned" | "unsupported-media" | "upstream-invalid" | "upstream-unverifiable" | "upstream-verified" | "verified" | "verified-from-archive" | "verified-hash-only" | "version-unsupported";
         /** @description A step: the answer that it produced, or its recording. A step with several calls has one element for each, and one for its recording. */
         Step: {
             /** @description the steps that it builds on; null means the previous one, or unknown */
@@ -2203,8 +2200,9 @@ export interface components {
         Support: {
             /** @description the checker that decided it */
             by: string;
-            /** @description supported, partial, unsupported, contradicted, unverified */
+            /** @description supported, differs, unjudged, unsupported, contradicted, unchecked */
             label: string;
+            /** @description how close the sources are to the claim, in [0, 1]; nil if the checker has no number */
             score: number | null;
         };
         /**
@@ -2216,8 +2214,9 @@ export interface components {
         SupportRequest: {
             /** @description the checker that decided it */
             by?: string;
-            /** @description supported, partial, unsupported, contradicted, unverified */
+            /** @description supported, differs, unjudged, unsupported, contradicted, unchecked */
             label?: string;
+            /** @description how close the sources are to the claim, in [0, 1]; nil if the checker has no number */
             score?: number;
         };
         /** @description A token as JSON. Its secret is returned only when it is created. */
@@ -3356,7 +3355,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The kind of alert; all by default. */
-                kind?: "source-changed" | "doubtful" | "uncited" | "key-revoked" | "store-away" | "quota" | "set-aside" | "";
+                kind?: "source-changed" | "differs" | "uncited" | "key-revoked" | "store-away" | "quota" | "set-aside" | "";
                 /** @description All, or no for unseen alerts only. */
                 seen?: "all" | "no" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
@@ -4518,7 +4517,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The format of the response; detected by default. */
-                format?: "gemini-generate" | "gemini-interactions" | "openai-responses" | "xai-responses" | "anthropic-messages" | "cohere-v2" | "cohere-v1" | "bedrock-converse" | "bedrock-rag" | "vertex-search" | "mistral-conversations" | "azure-chat" | "perplexity-chat" | "openrouter-chat" | "xai-chat" | "mistral-chat" | "openai-chat" | "generic" | "";
+                format?: "google-adk" | "gemini-live" | "snowflake-agents" | "oci-chat" | "dify-chat" | "gemini-generate" | "gemini-interactions" | "openai-responses" | "xai-responses" | "anthropic-messages" | "cohere-v2" | "cohere-v1" | "bedrock-converse" | "bedrock-rag" | "vertex-search" | "mistral-conversations" | "azure-chat" | "perplexity-chat" | "openrouter-chat" | "xai-chat" | "mistral-chat" | "openai-chat" | "generic-sources" | "generic" | "";
                 /** @description The answer document, the text with citations in a style, a bibliography, or another program's format. */
                 as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex" | "";
                 /** @description The unit of offsets; defaults to UTF-8 bytes. */
@@ -5504,6 +5503,12 @@ export interface operations {
                 strategy?: string;
                 /** @description Include the full text of passages. */
                 content?: "false" | "true" | "";
+                /** @description The number of the first step to include. */
+                from_step?: number;
+                /** @description The maximum number of steps; 0 means as many as fit in 200 kB. */
+                limit?: number;
+                /** @description Include all steps, however long the summary is. */
+                all?: "false" | "true" | "";
             };
             header?: never;
             path: {

@@ -12,7 +12,7 @@ await withBrowser(executablePath, browser => scenarios({
   'a sentence leads to its steps and passages, and back': () => onPage(browser, world, desktop, async page => {
     await page.goto(run)
     // What is wrong with the answer, and where it comes from, is visible at once.
-    assert.match(await page.locator('.run-answer .trust').innerText(), /3 quotes supported[^]*1 changed[^]*1 sentence without a source[^]*signed by/)
+    assert.match(await page.locator('.run-answer .trust').innerText(), /3 quotes found[^]*1 changed[^]*1 sentence without a source[^]*signed by/)
     assert.match(await page.locator('.run-answer .notice.bad').innerText(), /The source now says 1986, the answer 1968/)
     assert.match(await page.locator('#why .diff').innerText(), /1968\s*1986/)
     await page.locator('.run-answer a[data-choose]').first().click()
@@ -183,10 +183,10 @@ await withBrowser(executablePath, browser => scenarios({
     assert.deepEqual(await axe(page), [])
     await page.goto(`${world.demo}/ui/conversations/herons`)
     const standings = await page.locator('.sources .standing').allTextContents()
-    assert.ok(standings.some(b => /supported/.test(b)) && standings.some(b => /changed/.test(b)), `standings: ${standings}`)
+    assert.ok(standings.some(b => /quote found/.test(b)) && standings.some(b => /changed/.test(b)), `standings: ${standings}`)
     assert.equal(await page.locator('.sources :is(.badge, .standing):not(:has(svg))').count(), 0, 'a badge without an icon')
     const first = await page.locator('article.answer').first().getAttribute('data-answer')
-    assert.match(await page.locator('.turn .trust').first().innerText(), /3 quotes supported[^]*1 changed[^]*1 sentence without a source[^]*signed by this server/)
+    assert.match(await page.locator('.turn .trust').first().innerText(), /3 quotes found[^]*1 changed[^]*1 sentence without a source[^]*signed by this server/)
     for (const [n, badge, ...quotes] of [
       [1, 'quote found', 'Volunteers counted 41 nests in the alders of Lake Tonbo on 12 April.', 'At low water the birds fish on the northern shore, where the ground is flat.'],
       [2, 'changed', 'The colony began with a single pair in 1968, a year after the mill closed.'],
@@ -205,7 +205,7 @@ await withBrowser(executablePath, browser => scenarios({
     // The three findings come first, followed by what was quoted and what the source says now.
     assert.match(await page.innerText('h1'), /How many herons nest/)
     assert.match(await page.innerText('.verdict'), /1 of 4 quotes has changed/)
-    assert.match(await page.locator('.report-lines').innerText(), /Sources[^]*3 quotes found, 1 changed[^]*Sentences[^]*2 supported, 1 changed[^]*Signature[^]*signed by this server, unchanged/)
+    assert.match(await page.locator('.report-lines').innerText(), /Sources[^]*3 quotes found, 1 changed[^]*Sentences[^]*2 unjudged, 1 changed[^]*Signature[^]*signed by this server, unchanged/)
     assert.deepEqual(await page.locator('.claims').first().locator('.sides mark').allInnerTexts(), ['1968', '1986'])
     // Everything promised is there, and a source that has changed is reported.
     for (const words of [/Level 3 was seen, as promised/, /its key is trusted here/, /quote found/, /changed/]) {
