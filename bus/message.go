@@ -9,8 +9,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Message is received by a listener. Exactly one of its fields is set. Listeners of one process may share what it points
-// to, and must not change it.
+// Message is received by a listener. Exactly one of its fields is set. Listeners of one process may share what it
+// points to, and must not change it.
 type Message struct {
 	// Event is an event of the run. It may arrive twice, and earlier ones may be missing: check Seq.
 	Event *store.Event

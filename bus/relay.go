@@ -42,8 +42,9 @@ func (b *Bus) signal() {
 // returns an error. It runs once per node.
 //
 // It starts with all existing events, relays new ones when [Bus.Wake] is called, and checks once a second for events
-// left behind by nodes that died, or by other processes if there is no NATS. Events are sent in order. An event is marked once NATS has it, so after a crash some
-// are sent twice. If the store or NATS is unavailable, Relay retries with growing pauses.
+// left behind by nodes that died, or by other processes if there is no NATS. Events are sent in order. An event is
+// marked once NATS has it, so after a crash some are sent twice. If the store or NATS is unavailable, Relay retries
+// with growing pauses.
 func (b *Bus) Relay(ctx context.Context, s *store.Store) error {
 	tick := time.NewTicker(relayEvery)
 	defer tick.Stop()

@@ -25,8 +25,8 @@ func memoryByDefault() int64 {
 	return defaultMemory
 }
 
-// holdDecoding reserves memory to decode and keep n bytes of the response. The first step is reserved before the call is
-// forwarded, so that a caller without any left is told so.
+// holdDecoding reserves memory to decode and keep n bytes of the response. The first step is reserved before the call
+// is forwarded, so that a caller without any left is told so.
 func (e *exchange) holdDecoding(n int64) error {
 	if e.decodable >= n {
 		e.decodable -= n

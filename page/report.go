@@ -212,8 +212,8 @@ func (v *reportView) signature() reportLine {
 	return said
 }
 
-// Wrong returns the claims that failed, differ, are denied by a judge, or quote words that a source does not have; Right returns the
-// others. Both are among the first maxReported claims.
+// Wrong returns the claims that failed, differ, are denied by a judge, or quote words that a source does not have;
+// Right returns the others. Both are among the first maxReported claims.
 func (v *reportView) Wrong() []verify.ClaimReport { return v.claims(true) }
 
 // Right is described with [reportView.Wrong].

@@ -123,8 +123,8 @@ func readStanding(v *ibid.Verification) standing {
 }
 
 // supportStanding returns whether the quotes of a citation support its claim, or differ from it, or whether a judge
-// denies it. The zero standing means that nobody has judged it. Support counts only if the quotes are known to be in the
-// source: because it was read again, or because a program took them from it.
+// denies it. The zero standing means that nobody has judged it. Support counts only if the quotes are known to be in
+// the source: because it was read again, or because a program took them from it.
 func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) standing {
 	isSupported := found || c.Origin == ibid.OriginInferred
 	switch label := supportBadge(c.Support); {

@@ -375,8 +375,8 @@ func (l *layout) changeNotices() []notice {
 	return all
 }
 
-// differsNotice returns a notice on a citation whose quotes differ from its sentence: it has the words of both. The zero
-// notice is empty.
+// differsNotice returns a notice on a citation whose quotes differ from its sentence: it has the words of both. The
+// zero notice is empty.
 func (l *layout) differsNotice(citation int) notice {
 	if l.standings[citation].Word != wordDiffers || l.standings[citation].Note == "" {
 		return notice{}

@@ -30,8 +30,8 @@ func (s *Server) boundMemory(memory int64) int64 {
 	return memory
 }
 
-// memoryIn returns how many bytes of memory a program in a system with these files has: what its control group and those
-// around it allow, or all of the machine's. It is 0 if that is unknown.
+// memoryIn returns how many bytes of memory a program in a system with these files has: what its control group and
+// those around it allow, or all of the machine's. It is 0 if that is unknown.
 func memoryIn(root fs.FS) int64 {
 	least := int64(math.MaxInt64)
 	file := func(name string) string {

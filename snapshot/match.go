@@ -28,8 +28,8 @@ type Match struct {
 	// Cut means that it begins inside a word or number, or ends inside a number, so that the quote may mean something
 	// else than the text: "5 percent" in "15 percent".
 	Cut bool `json:"cut,omitempty"`
-	// Text is the words found, in the form of the quote: without its markup, and without what is between the pieces of an
-	// interrupted or shortened one.
+	// Text is the words found, in the form of the quote: without its markup, and without what is between the pieces of
+	// an interrupted or shortened one.
 	Text string `json:"-"`
 }
 

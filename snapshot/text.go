@@ -87,6 +87,9 @@ type TextOptions struct {
 	URL       string // its address; helps to recognise its type
 	Name      string // its file name; helps to recognise its type
 	Profile   string // TextProfile1 to read it as earlier versions did; anything else means TextProfile
+	// Context, if not nil, ends the reading of a PDF soon after it has ended itself: the error is then [ErrTimeout], or
+	// the text has an issue.
+	Context context.Context //nolint:containedctx // options of one call
 	Limits
 }
 
@@ -139,12 +142,6 @@ const panicked = "its reader panicked"
 // The error wraps one of this package's errors and tells what was wrong: for bytes that are not text, what they look
 // like.
 func Extract(b []byte, o *TextOptions) (t *Text, err error) {
-	return ExtractContext(context.Background(), b, o)
-}
-
-// ExtractContext is [Extract], but gives up reading a PDF when ctx ends: the error is then [ErrTimeout], or the text has
-// an issue.
-func ExtractContext(ctx context.Context, b []byte, o *TextOptions) (t *Text, err error) {
 	defer func() {
 		if why := recover(); why != nil { // hostile files must not crash the program
 			t, err = nil, fmt.Errorf("reading the document: %w: %s: %v", ErrDamaged, panicked, why)
@@ -165,7 +162,7 @@ func ExtractContext(ctx context.Context, b []byte, o *TextOptions) (t *Text, err
 	}
 	if mediaType == typePDF {
 		t.Profile = PDFProfile
-		if err := readPDF(ctx, t, b, o); err != nil {
+		if err := readPDF(t, b, o); err != nil {
 			return nil, fmt.Errorf("reading the PDF: %w", err)
 		}
 		return t, nil
@@ -340,8 +337,12 @@ func (n *normalizer) character(raw []byte) (size int, keep bool) {
 }
 
 // readPDF reads the text layer of a PDF.
-func readPDF(ctx context.Context, t *Text, b []byte, o *TextOptions) error {
-	d, err := pdf.Read(ctx, b, cmp.Or(o.Pages, maxPages), cmp.Or(o.Time, maxTime))
+func readPDF(t *Text, b []byte, o *TextOptions) error {
+	opts := *o
+	if opts.Context == nil {
+		opts.Context = context.Background()
+	}
+	d, err := pdf.Read(opts.Context, b, cmp.Or(o.Pages, maxPages), cmp.Or(o.Time, maxTime))
 	if err != nil {
 		return err
 	}

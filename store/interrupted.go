@@ -14,8 +14,8 @@ import (
 
 // A source or an answer may end the process that reads it: by a bug, or by more memory than there is. So a row of
 // pending work names the process that began it. If its lease ends without a report and another process claims it, the
-// first one is taken for dead, and the work is suspect: from then on it is done alone, so that other work in progress at
-// the same time is cleared when it next succeeds. After MaxDeaths processes in a row it is set aside.
+// first one is taken for dead, and the work is suspect: from then on it is done alone, so that other work in progress
+// at the same time is cleared when it next succeeds. After MaxDeaths processes in a row it is set aside.
 
 // MaxDeaths is how many processes in a row may end during the same work before it is set aside.
 const MaxDeaths = 3

@@ -99,8 +99,8 @@ func migratePostgres(ctx context.Context, config *pgx.ConnConfig) error {
 	return unreachable(errors.Join(err, db.Close()))
 }
 
-// sqliteLock returns a lock between processes: on an empty file beside the database. A lock on the database itself would
-// block the migration.
+// sqliteLock returns a lock between processes: on an empty file beside the database. A lock on the database itself
+// would block the migration.
 func sqliteLock(name string) func(context.Context) (func() error, error) {
 	return func(ctx context.Context) (func() error, error) {
 		return sqlite.Lock(ctx, name+"-lock", maxMigration, nil)

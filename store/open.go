@@ -43,7 +43,8 @@ type Options struct {
 	// [ErrUnreachable], which is temporary. The first one that reaches the server brings its tables up to date.
 	Later bool
 	// Committed receives the events that a transaction has added, right after its commit, and before the next one of
-	// SQLite. It must not block or change them. These events are not left for [Store.Outbox]. Nil leaves them all there.
+	// SQLite. It must not block or change them. These events are not left for [Store.Outbox]. Nil leaves them all
+	// there.
 	Committed func([]Event)
 	// Now is the clock by which work is due, leases end, answers expire and PostgreSQL's partitions are made; nil means
 	// [time.Now]. It may jump: if it is set back, scheduled work is delayed by as much.

@@ -608,8 +608,8 @@ var pendingRechecks = pending[Recheck]{
 }
 
 // RecheckNow makes the sources that an answer cites due at once, unless they are not tracked or were read within the
-// given time, and returns how many are. They are read by whoever claims them next: see [Store.DueRechecks]. What was set
-// aside of it, sources and manifests, is tried again.
+// given time, and returns how many are. They are read by whoever claims them next: see [Store.DueRechecks]. What was
+// set aside of it, sources and manifests, is tried again.
 func (s *Store) RecheckNow(ctx context.Context, c *Call, within time.Duration) (int, error) {
 	now, tenant := s.now(), lookup(c.Tenant)
 	due := 0

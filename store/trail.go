@@ -187,9 +187,9 @@ func asked(c *Call) string {
 	return ""
 }
 
-// addResults adds the steps that the requests of the calls show: what tools returned before them. A tool's step that was
-// recorded is the same; if nothing is known of its sources, it gets these. Each step has one of the numbers kept free
-// for it before its call.
+// addResults adds the steps that the requests of the calls show: what tools returned before them. A tool's step that
+// was recorded is the same; if nothing is known of its sources, it gets these. Each step has one of the numbers kept
+// free for it before its call.
 func (b *trailBuilder) addResults() {
 	byTool := map[string][]*trail.Step{}
 	byCall := map[string]*trail.Step{}

@@ -47,7 +47,8 @@ type alignedText struct {
 	values    []Value
 }
 
-// The words that deny, in each language whose own words are known, and number words. CJK ones are looked for as they are.
+// The words that deny, in each language whose own words are known, and number words. CJK ones are looked for as they
+// are.
 var (
 	denyingBy    = lists["denial"]
 	foreignCount = lists["foreign-number"]
@@ -379,9 +380,11 @@ func (x *alignment) gapDiffers(g gap) *difference {
 		if g.a[1] == len(x.a) || g.a[0] == 0 || g.b[0] == 0 || g.b[1] >= len(x.b) {
 			return nil // it may belong to another clause
 		}
-		return &difference{ConflictNegation,
+		return &difference{
+			ConflictNegation,
 			ibid.Span{Start: x.a[g.a[0]-1].span.Start, End: x.a[g.a[1]].span.End},
-			ibid.Span{Start: x.b[g.b[0]-1].span.Start, End: x.b[g.b[1]].span.End}}
+			ibid.Span{Start: x.b[g.b[0]-1].span.Start, End: x.b[g.b[1]].span.End},
+		}
 	case len(as) == 0 || len(bs) == 0:
 		return nil
 	case len(as) == 1 && len(bs) == 1:
@@ -424,7 +427,8 @@ func (t *alignedText) hasAny(units []unit) bool {
 	return false
 }
 
-// sameName reports whether two names may be one: they share a word or the beginning of one, or one abbreviates the other.
+// sameName reports whether two names may be one: they share a word or the beginning of one, or one abbreviates the
+// other.
 func sameName(a, b []unit) bool {
 	for i := range a {
 		for j := range b {
@@ -529,8 +533,8 @@ type wording struct {
 	found  []Conflict
 }
 
-// compareWording compares a claim with pieces of its evidence, sentence by sentence. Differences are those in the part of
-// the claim in focus, with offsets in that.
+// compareWording compares a claim with pieces of its evidence, sentence by sentence. Differences are those in the part
+// of the claim in focus, with offsets in that.
 func compareWording(claim string, focus ibid.Span, language string, pieces []piece) (w wording) {
 	c := readAligned(claim, language)
 	texts := make([]*alignedText, len(pieces))

@@ -12,8 +12,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// Thresholds for [AttributeOptions]: the least closeness with which a passage is cited. Balanced finds the most with the
-// fewest errors (the best F1 of TestEvalAttribute), Strict makes hardly an error and finds less.
+// Thresholds for [AttributeOptions]: the least closeness with which a passage is cited. Balanced finds the most with
+// the fewest errors (the best F1 of TestEvalAttribute), Strict makes hardly an error and finds less.
 const (
 	Balanced = 0.35
 	Strict   = 0.5

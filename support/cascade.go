@@ -39,10 +39,10 @@ const (
 // Cascade returns a checker that asks fast about every pair, and slow about those whose passages do not contain the
 // claim verbatim, the closest first.
 //
-// Pairs over the [Budget] keep fast's verdict, with the issue over-budget. If slow decides, its verdict is returned, with
-// fast's missing terms if it has none of its own, with the differences that fast found, and with fast's closeness among
-// the signals. If slow abstains, fast's verdict is returned with the issue not-decided and slow's issues; if slow fails,
-// with slow-failed. All pairs that slow was asked about are [Verdict.Escalated].
+// Pairs over the [Budget] keep fast's verdict, with the issue over-budget. If slow decides, its verdict is returned,
+// with fast's missing terms if it has none of its own, with the differences that fast found, and with fast's closeness
+// among the signals. If slow abstains, fast's verdict is returned with the issue not-decided and slow's issues; if slow
+// fails, with slow-failed. All pairs that slow was asked about are [Verdict.Escalated].
 //
 // The error of Check is fast's. The cascade is safe for concurrent use if both checkers are.
 func Cascade(fast, slow Checker, b Budget) Checker {

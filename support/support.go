@@ -101,8 +101,8 @@ type Verdict struct {
 	Closeness *float64
 	Evidence  []Span // where the passages are nearest to the claim, best first
 	Missing   []Term // the terms of the claim that the evidence lacks, rarest first
-	// Differences are the details in which the claim differs: A is the claim's side, B the evidence's. With labels other
-	// than [Differs] they only annotate a judge's verdict.
+	// Differences are the details in which the claim differs: A is the claim's side, B the evidence's. With labels
+	// other than [Differs] they only annotate a judge's verdict.
 	Differences []Conflict
 	// WrongSource is where Pair.Others says the claim, if the passages do not; nil if nowhere, or if it was not looked
 	// for.
@@ -124,8 +124,8 @@ func (v *Verdict) note(code, format string, args ...any) {
 // CloseEnough is the closeness from which on passages that nobody judged may be taken for a claim's source.
 const CloseEnough = 0.6
 
-// IsClose reports whether the passages may be taken for the claim's source: the claim is supported, or they are close to
-// it and nobody says otherwise.
+// IsClose reports whether the passages may be taken for the claim's source: the claim is supported, or they are close
+// to it and nobody says otherwise.
 func (v *Verdict) IsClose() bool {
 	return v.Label == Supported || v.Label == Unjudged && v.Closeness != nil && *v.Closeness >= CloseEnough
 }

@@ -29,11 +29,15 @@ func readRun(t *testing.T, text string) *trail.Trail {
 func TestToolResults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, step, want string }{
-		{"documents", `"outputs": {"content": [{"type": "text", "text": "{\"id\": \"m\", \"text\": \"The mill grinds rye.\"}"}]}`,
-			"m||The mill grinds rye."},
+		{
+			"documents", `"outputs": {"content": [{"type": "text", "text": "{\"id\": \"m\", \"text\": \"The mill grinds rye.\"}"}]}`,
+			"m||The mill grinds rye.",
+		},
 		{"prose", `"outputs": "The mill grinds rye."`, "result of archive (step 2)"},
-		{"another name", `"hits": [{"url": "https://m.example/", "body": "The mill grinds rye."}]`,
-			"https://m.example/||The mill grinds rye."},
+		{
+			"another name", `"hits": [{"url": "https://m.example/", "body": "The mill grinds rye."}]`,
+			"https://m.example/||The mill grinds rye.",
+		},
 		{"an error", `"outputs": "no such mill", "error": "404"`, ""},
 		{"a handover", `"outputs": {"assistant": "miller"}`, ""},
 	} {

@@ -13,9 +13,9 @@ type page struct {
 	steps, sources, unused, conflict int // how many there are on all pages
 }
 
-// Page returns the part of the summary of at most size steps, from the one with the number from on. The first page, with
-// from 0, has the answer with its sentences, and the sources that these rest on or that are primary; each page has the
-// sources of its steps. The page shares memory with s.
+// Page returns the part of the summary of at most size steps, from the one with the number from on. The first page,
+// with from 0, has the answer with its sentences, and the sources that these rest on or that are primary; each page has
+// the sources of its steps. The page shares memory with s.
 func (s *Summary) Page(from, size int) *Summary {
 	run := s.Run
 	first := slices.IndexFunc(run.Steps, func(step Step) bool { return step.Number >= from })

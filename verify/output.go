@@ -39,7 +39,7 @@ func (m *checked) checkOutput(ctx context.Context) error {
 	if out != nil {
 		if how := isOutput(out, r); how != "" {
 			m.found(OutputBound, "The manifest is about this response: %s.", how)
-			m.checkSpans()
+			m.checkSpans(ctx)
 			if err := m.Memory.Replace(ctx, memoryOutput, digest, []byte(body)); err != nil {
 				return fmt.Errorf("remembering a response: %w", err)
 			}
@@ -121,14 +121,14 @@ func normalWithHash(out *manifest.Output, texts ...*string) *string {
 
 // checkSpans reports claims that are not in the answer where the manifest says. Any text of the response that has the
 // hash will do; if none has it, only the octets are bound.
-func (m *checked) checkSpans() {
+func (m *checked) checkSpans(ctx context.Context) {
 	out, r := m.man.Output, m.response
 	answer, _ := answerText(r.Body)
 	texts := []*string{answer}
 	if utf8.Valid(r.Body) {
 		texts = append(texts, new(string(r.Body)))
 	}
-	options := &snapshot.TextOptions{MediaType: r.Header.Get("Content-Type"), URL: r.URL}
+	options := &snapshot.TextOptions{MediaType: r.Header.Get("Content-Type"), URL: r.URL, Context: ctx}
 	if text, err := snapshot.Extract(r.Body, options); err == nil {
 		texts = append(texts, &text.Content)
 	}

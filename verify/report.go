@@ -117,13 +117,14 @@ type ClaimReport struct {
 	ID       string `json:"claim_id"`
 	Text     string `json:"text"`
 
-	// Finding is the result of comparing the claim with its excerpts, or a judge's verdict. It is independent of the state
-	// of the sources. Reason tells why a claim is unchecked or could not be judged; it is empty otherwise.
+	// Finding is the result of comparing the claim with its excerpts, or a judge's verdict. It is independent of the
+	// state of the sources. Reason tells why a claim is unchecked or could not be judged; it is empty otherwise.
 	Finding support.Label `json:"finding"`
 	Reason  string        `json:"reason,omitempty"` // no-excerpt, cut, unread, no-source, failed, error
 	// the details in which the claim differs from its excerpt; beside a judge's verdict they only annotate it
 	Differs []Difference `json:"differs,omitempty"`
-	// WrongSource is an excerpt of another claim that supports this one, if its own are far from it; nil if there is none.
+	// WrongSource is an excerpt of another claim that supports this one, if its own are far from it; nil if there is
+	// none.
 	WrongSource *Excerpted `json:"wrong_source,omitempty"`
 
 	Status Status `json:"status"` // of the claim's support: supported-verbatim, …
@@ -189,8 +190,8 @@ func (n *ClaimCounts) add(c *ClaimReport) {
 	}
 }
 
-// String returns the counts in words, the gravest first: 1 failed, 1 differs, 3 supported, 2 unjudged. Failed claims are
-// not counted as unchecked again.
+// String returns the counts in words, the gravest first: 1 failed, 1 differs, 3 supported, 2 unjudged. Failed claims
+// are not counted as unchecked again.
 func (n *ClaimCounts) String() string {
 	var parts []string
 	for _, part := range []struct {

@@ -32,8 +32,8 @@ func (r *SourceResult) isCut() bool { return r.Match != nil && r.Match.Cut }
 // compareClaims sets for each claim whether the excerpts of its sources that passed, taken together, support it. An
 // error means that nothing is known about any claim: the context has ended, or the checker failed altogether.
 //
-// For a claim that its own excerpts are far from, WrongSource is the excerpt of another claim that supports it. A judge,
-// if there is one, is asked about all claims that are not verbatim in an excerpt, and its verdict prevails.
+// For a claim that its own excerpts are far from, WrongSource is the excerpt of another claim that supports it. A
+// judge, if there is one, is asked about all claims that are not verbatim in an excerpt, and its verdict prevails.
 func compareClaims(ctx context.Context, claims []evidence, checker, judge support.Checker) error {
 	var asked []int
 	var pairs []support.Pair

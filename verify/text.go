@@ -277,8 +277,8 @@ type (
 )
 
 // WriteJUnit writes reports as JUnit XML: a suite for each, with a case for each source of each claim, each claim and
-// each finding about the manifests. Failures have their text; what could not be checked, and a claim that is unjudged or
-// unchecked, is skipped, unless the gate fails on it. A report with an Error is an error.
+// each finding about the manifests. Failures have their text; what could not be checked, and a claim that is unjudged
+// or unchecked, is skipped, unless the gate fails on it. A report with an Error is an error.
 func WriteJUnit(w io.Writer, on FailOn, reports ...*Report) error {
 	var all junitSuites
 	for _, r := range reports {

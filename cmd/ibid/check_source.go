@@ -56,8 +56,8 @@ func readMaterial(ctx context.Context, names []string, f *snapshot.Fetcher, w wo
 	return m, nil
 }
 
-// sayTextIssues reports the issues of a source's text, and whether a part of it could not be read, or it tells that it is
-// not the source. A page that merely has little text may be a source.
+// sayTextIssues reports the issues of a source's text, and whether a part of it could not be read, or it tells that it
+// is not the source. A page that merely has little text may be a source.
 func sayTextIssues(w io.Writer, name string, t *snapshot.Text) (issues []ibid.Issue, failed bool) {
 	all := t.Issues
 	switch t.Obstacle { //nolint:exhaustive // the others tell it
@@ -111,7 +111,7 @@ func readSource(
 	if err != nil {
 		return nil, called, len(data), bare(err)
 	}
-	if documents, err = snapshot.ReadDocuments(called, data, nil); err != nil {
+	if documents, err = snapshot.ReadDocuments(called, data, &snapshot.TextOptions{Context: ctx}); err != nil {
 		return nil, called, len(data), &unnamedError{called, err}
 	}
 	return documents, called, len(data), nil
@@ -214,7 +214,7 @@ func readPage(
 		}
 	}
 	documents, err = snapshot.ReadDocuments(
-		file, snap.Octets, &snapshot.TextOptions{MediaType: snap.MediaType, URL: found, Name: file},
+		file, snap.Octets, &snapshot.TextOptions{MediaType: snap.MediaType, URL: found, Name: file, Context: ctx},
 	)
 	if err != nil {
 		return nil, found, size, &unnamedError{file, err}

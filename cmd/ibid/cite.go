@@ -446,8 +446,10 @@ func isNoAnswer(r *reading) bool {
 
 // options returns the options to render the answer whose header was written last.
 func (o *textOutput) options() *ibid.RenderOptions {
-	opts := &ibid.RenderOptions{Style: o.style, ByID: o.flags.marker == "id", List: !o.flags.noList, NoList: o.flags.noList,
-		Numbers: ibid.Numbers(o.flags.numbers)}
+	opts := &ibid.RenderOptions{
+		Style: o.style, ByID: o.flags.marker == "id", List: !o.flags.noList, NoList: o.flags.noList,
+		Numbers: ibid.Numbers(o.flags.numbers),
+	}
 	if o.several {
 		opts.IDPrefix = strconv.Itoa(o.count) + "-"
 	}
