@@ -49,7 +49,8 @@ func (a *API) answer(w *httpx.Reply, r *httpx.Request) error {
 		a.cite(w.Header(), r, call)
 		body, err = httpx.Encode(showCall(call, opts))
 	} else {
-		body, err = RenderAnswer(call.Answer, form, nil, &export.Options{Unit: opts.Unit, ID: call.AnswerID, Context: r.Context()})
+		o := &export.Options{Unit: opts.Unit, ID: call.AnswerID, Context: r.Context()}
+		body, err = RenderAnswer(call.Answer, form, nil, o)
 	}
 	if err == nil {
 		w.Tagged(r, MediaType(form), body)
@@ -91,7 +92,9 @@ func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
 
 // documentOptions returns the document options that a request gives. Unit is empty by default.
 func documentOptions(r *httpx.Request) ibid.DocumentOptions {
-	return ibid.DocumentOptions{Unit: ibid.Unit(r.Params.Get("unit")), Style: ibid.Style(r.Params.Get("style")), Context: r.Context()}
+	return ibid.DocumentOptions{
+		Unit: ibid.Unit(r.Params.Get("unit")), Style: ibid.Style(r.Params.Get("style")), Context: r.Context(),
+	}
 }
 
 // formOf returns the form in which a request wants an answer. Options that only affect JSON are refused with other

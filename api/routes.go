@@ -119,7 +119,8 @@ func (a *API) answerRoutes() []httpx.Route {
 			Doc: "Lists conversations, the one with the latest answer first.",
 		}, "conversations", &a.reader, httpx.ByQuery(a.store.Conversations), showListedConversation),
 		{
-			Pattern: "/v1/conversations/{id}", Scope: read, Handle: httpx.Bounded(a.conversation), Response: conversationBody{},
+			Pattern: "/v1/conversations/{id}", Scope: read, Handle: httpx.Bounded(a.conversation),
+			Response: conversationBody{},
 			Doc: "Returns the latest messages of a conversation, oldest first, with citations numbered as they were " +
 				"shown. Messages that clients repeat with every call appear once. Numbers never change; numbering " +
 				"maps source keys to them, including sources of deleted answers. With as=ui the response is an array " +

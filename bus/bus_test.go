@@ -25,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // A bus in memory is one node, whoever opens it.
 func TestInMemory(t *testing.T) {
 	bustest.Run(t, func(t *testing.T) func(int) *bus.Bus {
+		t.Helper()
 		b := openBus(t)
 		return func(int) *bus.Bus { return b }
 	})

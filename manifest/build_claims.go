@@ -494,7 +494,8 @@ func inferAll(ctx context.Context, finder *support.Finder, pins []*pin) error {
 	for i, p := range pins {
 		evidence := found[i].Evidence
 		start, end := p.source.places.In(ibid.CodePoint, evidence)
-		if v := &found[i].Verdict; !v.IsClose() && v.Label != support.Differs || evidence.Len() == 0 || start < 0 || start == end {
+		v := &found[i].Verdict
+		if !v.IsClose() && v.Label != support.Differs || evidence.Len() == 0 || start < 0 || start == end {
 			p.unavailable(NoEvidence)
 			continue
 		}

@@ -43,7 +43,9 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := p.answerView(call, &answerOptions{ctx: r.Context(), feedback: feedback, readOnly: !mayWrite(r), trust: known})
+	body := p.answerView(
+		call, &answerOptions{ctx: r.Context(), feedback: feedback, readOnly: !mayWrite(r), trust: known},
+	)
 	body.Tabs = tabsOf(call.AnswerID, call.Run, p.stepsIn(ctx, r.Who.Tenant, call.Run), "answer")
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }

@@ -131,7 +131,10 @@ func (p *Page) routes() []httpx.Route {
 		{Pattern: "/ui/search", Scope: read, Handle: p.shows("search", p.search)},
 
 		{Pattern: "/ui/conversations", Scope: read, Handle: p.shows("conversations", p.conversations)},
-		{Pattern: "/ui/conversations/{id}", Scope: read, Handle: httpx.Bounded(p.shows("conversations", p.conversation))},
+		{
+			Pattern: "/ui/conversations/{id}", Scope: read,
+			Handle: httpx.Bounded(p.shows("conversations", p.conversation)),
+		},
 		{Pattern: "/ui/conversations/{id}/export", Scope: read, Handle: httpx.Bounded(p.exportConversation)},
 		{Pattern: "/ui/ask", Scope: read, Handle: p.shows("ask", p.showAsk)},
 		{Method: "POST", Pattern: "/ui/ask", Scope: store.ScopeProxy, Handle: p.ask},

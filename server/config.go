@@ -372,21 +372,8 @@ func (c *Config) check() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return Usagef("", "--tls-cert and --tls-key need each other")
 	}
-	for _, s := range []struct {
-		name string
-		d    time.Duration
-		min  time.Duration // smallest value other than zero
-		what string
-	}{
-		{"capture-wait", c.CaptureWait, 0, "negative"},
-		{"drain", c.Drain, 0, "negative"},
-		{"run-idle", c.Publish.RunIdle, 0, "too short"},
-		{"recheck", c.Publish.Recheck, minRecheck, "too short"},
-		{"chat-late", c.ChatLate, 0, "negative"},
-	} {
-		if s.d < 0 || s.d > 0 && s.d < s.min {
-			return Usagef("", "%s is %s: %v", s.name, s.what, s.d)
-		}
+	if err := c.checkDurations(); err != nil {
+		return err
 	}
 	if c.Memory < 0 || c.Memory > 0 && c.Memory < minMemory {
 		return Usagef("", "memory is too small: %d bytes; it needs %d", c.Memory, minMemory)
@@ -441,6 +428,27 @@ func (c *Config) check() error {
 				"an origin is a scheme and a host, such as https://app.example, or *",
 				"cors-origin %q is not an origin", origin,
 			)
+		}
+	}
+	return nil
+}
+
+// checkDurations checks the settings that are durations.
+func (c *Config) checkDurations() error {
+	for _, s := range []struct {
+		name string
+		d    time.Duration
+		min  time.Duration // smallest value other than zero
+		what string
+	}{
+		{"capture-wait", c.CaptureWait, 0, "negative"},
+		{"drain", c.Drain, 0, "negative"},
+		{"run-idle", c.Publish.RunIdle, 0, "too short"},
+		{"recheck", c.Publish.Recheck, minRecheck, "too short"},
+		{"chat-late", c.ChatLate, 0, "negative"},
+	} {
+		if s.d < 0 || s.d > 0 && s.d < s.min {
+			return Usagef("", "%s is %s: %v", s.name, s.what, s.d)
 		}
 	}
 	return nil

@@ -299,11 +299,13 @@ func agreement(text, context string, before bool) float64 {
 // isWhole reports whether a hit does not cut a word or number in a way that can change its meaning, or the quote itself
 // indicates the cut.
 func (f *finder) isWhole(h hit, exact string) bool {
-	if cutsStart(f.text, h) && !f.begins(h.start) && !strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") &&
+	if cutsStart(f.text, h) && !f.begins(h.start) &&
+		!strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") &&
 		!continues(f.text[:h.start], f.prefix, true) {
 		return false
 	}
-	return !cutsEnd(f.text, h) || f.begins(h.end+1) || strings.HasSuffix(exact, "…") || strings.HasSuffix(exact, "...") ||
+	return !cutsEnd(f.text, h) || f.begins(h.end+1) ||
+		strings.HasSuffix(exact, "…") || strings.HasSuffix(exact, "...") ||
 		continues(f.text[h.end:], f.suffix, false)
 }
 

@@ -69,7 +69,8 @@ func (s *pageSigns) element(n *html.Node) {
 		return
 	case atom.Meta:
 		content := strings.ToLower(attr(n, "content"))
-		s.refresh = s.refresh || strings.EqualFold(attr(n, "http-equiv"), "refresh") && strings.Contains(content, "url=")
+		s.refresh = s.refresh ||
+			strings.EqualFold(attr(n, "http-equiv"), "refresh") && strings.Contains(content, "url=")
 		s.noindex = s.noindex || strings.EqualFold(attr(n, "name"), "robots") && strings.Contains(content, "noindex")
 	}
 	if len(n.Attr) == 0 || n.DataAtom == atom.Html || n.DataAtom == atom.Body {
@@ -135,7 +136,8 @@ func (s *pageSigns) obstacle(t *Text) Obstacle {
 		if kind := toldBy(body, phrases().body); kind != "" {
 			return kind
 		}
-		if kind := toldBy(all, phrases().body); kind != "" && (n < placeWords/2 || kind == ObstaclePaywall && s.paywall) {
+		kind := toldBy(all, phrases().body)
+		if kind != "" && (n < placeWords/2 || kind == ObstaclePaywall && s.paywall) {
 			return kind
 		}
 	}

@@ -327,8 +327,9 @@ func character(s string) (rune, int) {
 // compatible returns the characters that a ligature, a full-width letter or another compatibility character stands for.
 func compatible(c rune) (string, bool) {
 	switch {
-	case 0xfb00 <= c && c <= 0xfb4f, 0xff01 <= c && c <= 0xff9f, 0x1d400 <= c && c <= 0x1d7ff, 0x2100 <= c && c <= 0x214f,
-		0x3300 <= c && c <= 0x33ff, 0xfe70 <= c && c <= 0xfefc, 0xfb50 <= c && c <= 0xfdff, 0x2160 <= c && c <= 0x217f:
+	case 0xfb00 <= c && c <= 0xfb4f, 0xff01 <= c && c <= 0xff9f, 0x1d400 <= c && c <= 0x1d7ff,
+		0x2100 <= c && c <= 0x214f, 0x3300 <= c && c <= 0x33ff, 0xfe70 <= c && c <= 0xfefc,
+		0xfb50 <= c && c <= 0xfdff, 0x2160 <= c && c <= 0x217f:
 		s := string(c)
 		out := norm.NFKC.String(s)
 		return out, out != s
@@ -342,9 +343,9 @@ const maxMarked = 48
 // markWords are the marks in brackets that are not part of what a text says.
 var markWords = map[string]bool{
 	"sic": true, "edit": true, "citation needed": true, "when?": true, "who?": true, "by whom?": true, "why?": true,
-	"clarification needed": true, "update": true, "dead link": true, "better source needed": true, "verification needed": true,
-	"original research?": true, "failed verification": true, "bearbeiten": true, "modifier": true, "editar": true,
-	"modifica": true, "bewerken": true, "編集": true, "编辑": true, "編輯": true, "要出典": true, "來源請求": true, "来源请求": true,
+	"clarification needed": true, "update": true, "dead link": true, "better source needed": true,
+	"verification needed": true, "original research?": true, "failed verification": true, "bearbeiten": true,
+	"modifier": true, "editar": true, "modifica": true, "bewerken": true, "編集": true, "编辑": true, "編輯": true, "要出典": true, "來源請求": true, "来源请求": true,
 	"réf. nécessaire": true, "cita requerida": true, "senza fonte": true, "source?": true, "page needed": true,
 }
 

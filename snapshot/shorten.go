@@ -122,7 +122,8 @@ func (f *finder) follow(first hit, list []segment, forms [][]needle) []hit {
 		for k := range forms[i] {
 			f.hits(&forms[i][k], last.end, min(len(f.text), last.end+maxLeftOut+len(list[i].text)*2), func(h hit) bool {
 				ends := i == len(list)-1 || f.isEnd(h.end)
-				if h.start >= last.end && ends && !cuts(f.text, hit{h.start, h.end}) && f.goesOn(last, h, list[i].editor) {
+				if h.start >= last.end && ends && !cuts(f.text, hit{h.start, h.end}) &&
+					f.goesOn(last, h, list[i].editor) {
 					next = h
 				}
 				return next.end == 0
@@ -171,9 +172,9 @@ func (v *view) startsSentence(at int) bool {
 
 // turning are words that turn the meaning of what they stand next to, or make it conditional.
 var turning = wordSet(`not no never nor neither none nobody nothing without unless except only hardly barely scarcely
-	cannot can't don't doesn't didn't won't isn't aren't wasn't weren't hasn't haven't hadn't shouldn't wouldn't couldn't
-	provided lest fails failed refuse refused denied denies false falsely wrongly nicht kein keine keinen keinem keiner
-	keines nie niemals ohne außer nur weder kaum ne pas jamais sans sauf aucun aucune nunca jamás sin salvo ningún
+	cannot can't don't doesn't didn't won't isn't aren't wasn't weren't hasn't haven't hadn't shouldn't wouldn't
+	couldn't provided lest fails failed refuse refused denied denies false falsely wrongly nicht kein keine keinen keinem
+	keiner keines nie niemals ohne außer nur weder kaum ne pas jamais sans sauf aucun aucune nunca jamás sin salvo ningún
 	ninguna solo sólo non mai senza tranne nessun niet geen nooit zonder behalve slechts não sem exceto nem inte aldrig
 	utan ikke aldri uden nie bez не нет ни никогда без`)
 
@@ -183,7 +184,9 @@ func turns(text string, near int) bool {
 		strings.Contains(text, "ない") || strings.Contains(text, "ません") {
 		return true
 	}
-	words := strings.FieldsFunc(folded(text), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' })
+	words := strings.FieldsFunc(folded(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && r != '\'' && r != '’'
+	})
 	if near >= 0 && len(words) > 2*near {
 		words = slices.Concat(words[:near], words[len(words)-near:])
 	}
@@ -192,8 +195,9 @@ func turns(text string, near int) bool {
 
 // The markup that quotes have: Markdown, as converters of pages write it, and HTML.
 var (
-	quotedImage  = regexp.MustCompile(`!\[([^\]\n]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*\)`)
-	quotedLink   = regexp.MustCompile(`\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?: "[^"\n]*")?\)`)
+	quotedImage = regexp.MustCompile(`!\[([^\]\n]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*\)`)
+	quotedLink  = regexp.MustCompile(`\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]` +
+		`\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?: "[^"\n]*")?\)`)
 	quotedRef    = regexp.MustCompile(`\[\^[^\]\s]{1,32}\]`)
 	quotedStruck = regexp.MustCompile(`~~[^~\n]+~~`)
 	quotedHead   = regexp.MustCompile(`(?m)^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+)`)

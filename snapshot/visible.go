@@ -45,7 +45,8 @@ func (w *htmlWalk) how(n *html.Node) reading {
 	switch {
 	case n.DataAtom == atom.Template && attr(n, "shadowrootmode") != "":
 		return readText // browsers render it in the place of the element that it is in
-	case n.DataAtom == atom.Button && inside(n, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Summary, atom.Dt):
+	case n.DataAtom == atom.Button &&
+		inside(n, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Summary, atom.Dt):
 		return readText
 	case n.DataAtom == atom.Button && len(textOf(n, maxButton)) > maxButton: // never closed
 	case skipped2[n.DataAtom], n.Data == "annotation-xml":
@@ -150,9 +151,9 @@ func hidesByClass(class string) bool {
 	}
 	class = strings.ToLower(class)
 	for _, part := range []string{
-		"visually-hidden", "visuallyhidden", "visually_hidden", "sr-only", "sr_only", "sronly", "screen-reader", "screenreader",
-		"assistive", "element-invisible", "offscreen", "off-screen", "a11y-hidden", "editsection", "edit-section",
-		"material-icons", "material-symbols", "katex-mathml", "headerlink", "anchor-link", "anchorjs",
+		"visually-hidden", "visuallyhidden", "visually_hidden", "sr-only", "sr_only", "sronly", "screen-reader",
+		"screenreader", "assistive", "element-invisible", "offscreen", "off-screen", "a11y-hidden",
+		"editsection", "edit-section", "material-icons", "material-symbols", "katex-mathml", "headerlink", "anchor-link", "anchorjs",
 	} {
 		if at := strings.Index(class, part); at >= 0 && !strings.HasSuffix(class[:at], "not-") {
 			return true
@@ -251,7 +252,8 @@ func isAfterNoted(before string) bool {
 // raisedUnits are the words of more than two letters that a power may follow.
 var raisedUnits = map[string]bool{
 	"sec": true, "min": true, "mol": true, "rad": true, "inch": true, "metre": true, "meter": true, "foot": true,
-	"feet": true, "log": true, "sin": true, "cos": true, "tan": true, "exp": true, "chi": true, "hour": true, "day": true,
+	"feet": true, "log": true, "sin": true, "cos": true, "tan": true, "exp": true, "chi": true, "hour": true,
+	"day": true,
 }
 
 // The digits and signs that Unicode has in raised and lowered form.
@@ -343,12 +345,14 @@ func namesApart(class string) bool {
 		}
 	}
 	low := strings.ToLower(class)
-	return strings.Contains(low, "pull-quote") || strings.Contains(low, "read-more") || strings.Contains(low, "see-also")
+	return strings.Contains(low, "pull-quote") || strings.Contains(low, "read-more") ||
+		strings.Contains(low, "see-also")
 }
 
 // isBetween reports whether an element stands between two paragraphs, or divides one.
 func isBetween(n *html.Node) bool {
-	if n.DataAtom != atom.Div && n.DataAtom != atom.Section && n.DataAtom != atom.Figure && !strings.Contains(n.Data, "-") {
+	if n.DataAtom != atom.Div && n.DataAtom != atom.Section && n.DataAtom != atom.Figure &&
+		!strings.Contains(n.Data, "-") {
 		return false
 	}
 	previous, next := neighbour(n, false), neighbour(n, true)

@@ -164,7 +164,8 @@ func failedAlert(tenant string, p *Pin) Alert {
 	if p.AnswerID == "" {
 		a.Subject.Run, who = p.Run, "a run"
 	}
-	a.Summary = "A source at " + hostOf(p.URL) + " does not say what " + who + " cites of it (" + string(p.Status) + ")."
+	a.Summary = "A source at " + hostOf(p.URL) + " does not say what " + who + " cites of it (" +
+		string(p.Status) + ")."
 	return a
 }
 

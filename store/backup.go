@@ -71,12 +71,11 @@ func Backup(ctx context.Context, name, journalDir, to string) (report *BackupRep
 func (r *BackupReport) addJournal(ctx context.Context, draft, records string) (err error) {
 	var calls []*Call
 	err = journal.Records(ctx, records, func(record []byte) error {
-		call, err := DecodeCall(record)
-		if err != nil {
+		if call, err := DecodeCall(record); err == nil {
+			calls = append(calls, call)
+		} else {
 			r.Unread++
-			return nil
 		}
-		calls = append(calls, call)
 		return nil
 	})
 	if err != nil || len(calls) == 0 {

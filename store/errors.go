@@ -79,7 +79,9 @@ func IsTemporary(err error) bool {
 			return false
 		}
 	}
-	if sqlite.HasCode(err, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE) {
+	if sqlite.HasCode(
+		err, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE,
+	) {
 		return false
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && len(pg.Code) == 5 {

@@ -257,11 +257,11 @@ func (s *Store) openSQLite(ctx context.Context, name string, serve time.Duration
 
 // serve excludes other servers from the file. One that was killed may take a moment to end.
 func (s *Store) serve(ctx context.Context, name string, wait time.Duration) error {
-	real, err := filepath.EvalSymlinks(name) // whatever it is called
+	target, err := filepath.EvalSymlinks(name) // whatever it is called
 	if err != nil {
 		return err
 	}
-	s.served, err = sqlite.Lock(ctx, real+"-serve", wait, func() {
+	s.served, err = sqlite.Lock(ctx, target+"-serve", wait, func() {
 		s.logger.LogAttrs(
 			ctx, slog.LevelWarn, "another process serves the database, which may be ending: waiting for it",
 			slog.String("file", name), slog.Duration("at_most", wait),

@@ -602,7 +602,8 @@ var pendingRechecks = pending[Recheck]{
 	},
 	alert: func(r *Recheck) *Alert {
 		return &Alert{
-			Tenant: r.Tenant, Subject: AlertSubject{Source: r.URL}, Summary: "Reading a source at " + hostOf(r.URL) + " again",
+			Tenant: r.Tenant, Subject: AlertSubject{Source: r.URL},
+			Summary: "Reading a source at " + hostOf(r.URL) + " again",
 		}
 	},
 }

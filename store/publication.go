@@ -265,7 +265,8 @@ var pendingPublications = pending[Publication]{
 	aside: ", state = '" + stateFailed + "', error = 'the process ended each time it was built'",
 	alert: func(p *Publication) *Alert {
 		return &Alert{
-			Tenant: p.Tenant, Subject: AlertSubject{AnswerID: p.AnswerID, Run: p.Run}, Summary: "The manifest " + p.Path,
+			Tenant: p.Tenant, Subject: AlertSubject{AnswerID: p.AnswerID, Run: p.Run},
+			Summary: "The manifest " + p.Path,
 		}
 	},
 }

@@ -206,7 +206,9 @@ func (tx *transaction) addEvents(ctx context.Context, events []Event) error {
 	for i := range events {
 		e := &events[i]
 		e.ID, e.At = ids[i], instant(micros(e.At))
-		values = append(values, []any{e.ID, e.Tenant, e.Run, e.Seq, e.Kind, micros(e.At), oneIf(tx.committed != nil), tx.text(e.Data)})
+		values = append(values, []any{
+			e.ID, e.Tenant, e.Run, e.Seq, e.Kind, micros(e.At), oneIf(tx.committed != nil), tx.text(e.Data),
+		})
 	}
 	tx.events = append(tx.events, events...)
 	return tx.execAll(ctx, tx.insertion("events", "id, tenant, run, seq, kind, at, relayed, data", ""), values)

@@ -131,9 +131,9 @@ func (f *sqliteFile) report(ctx context.Context, err error) {
 	}
 	f.reported = true
 	hint := "first find out whether the file is whole: stop ibid and run `ibid backup --db " + f.name +
-		" COPY`, which checks it, or `sqlite3 FILE 'PRAGMA integrity_check'`. If it is, start ibid again. If not, put a backup in its place, or move it away, in " +
-		"both cases without its -wal and -shm, and start ibid: the answers waiting in the journal are then stored; " +
-		"`sqlite3 " + f.name + " .recover` salvages what is left"
+		" COPY`, which checks it, or `sqlite3 FILE 'PRAGMA integrity_check'`. If it is, start ibid again. If not, " +
+		"put a backup in its place, or move it away, in both cases without its -wal and -shm, and start ibid: " +
+		"the answers waiting in the journal are then stored; `sqlite3 " + f.name + " .recover` salvages what is left"
 	f.logger.LogAttrs(
 		ctx, slog.LevelError, "the database file cannot be used any more; answers stay in the journal",
 		slog.Any("error", err), slog.String("hint", hint),

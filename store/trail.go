@@ -191,17 +191,7 @@ func asked(c *Call) string {
 // was recorded is the same; if nothing is known of its sources, it gets these. Each step has one of the numbers kept
 // free for it before its call.
 func (b *trailBuilder) addResults() {
-	byTool := map[string][]*trail.Step{}
-	byCall := map[string]*trail.Step{}
-	each := func(s *trail.Step) {
-		for i := range s.Answers {
-			byCall[s.Answers[i].ID] = s
-		}
-		if s.Tool != "" {
-			byTool[s.Tool] = append(byTool[s.Tool], s)
-		}
-	}
-	eachStep(b.out.Steps, each)
+	byTool, byCall := b.index()
 	taken := map[int]bool{}
 	for i := range b.out.Steps {
 		taken[b.out.Steps[i].Number] = true
@@ -218,10 +208,6 @@ func (b *trailBuilder) addResults() {
 				continue
 			}
 			seen[r.ID] = true
-			used := slices.Clone(r.Sources)
-			for k := range used {
-				used[k].Retrieved, used[k].Rank, used[k].Relevance, used[k].Origin = false, 0, nil, ""
-			}
 			if list := byTool[r.Tool]; len(list) > 0 {
 				same := sameResult(list, &r)
 				byTool[r.Tool] = slices.DeleteFunc(list, func(s *trail.Step) bool { return s == same })
@@ -231,7 +217,7 @@ func (b *trailBuilder) addResults() {
 				continue
 			}
 			if call != nil {
-				call.AddSources(used...)
+				call.AddSources(asUsed(r.Sources)...)
 			}
 			r.Number = c.Step.Number - len(c.Results) + i
 			if r.Number < 1 || taken[r.Number] {
@@ -254,6 +240,29 @@ func (b *trailBuilder) addResults() {
 		}
 	}
 	b.out.Steps = append(b.out.Steps, more...)
+}
+
+// index returns the recorded steps by their tool, and by the ids of their answers.
+func (b *trailBuilder) index() (byTool map[string][]*trail.Step, byCall map[string]*trail.Step) {
+	byTool, byCall = map[string][]*trail.Step{}, map[string]*trail.Step{}
+	eachStep(b.out.Steps, func(s *trail.Step) {
+		for i := range s.Answers {
+			byCall[s.Answers[i].ID] = s
+		}
+		if s.Tool != "" {
+			byTool[s.Tool] = append(byTool[s.Tool], s)
+		}
+	})
+	return byTool, byCall
+}
+
+// asUsed returns the sources that a tool found as those of the step that was given them.
+func asUsed(found []trail.Source) []trail.Source {
+	used := slices.Clone(found)
+	for i := range used {
+		used[i].Retrieved, used[i].Rank, used[i].Relevance, used[i].Origin = false, 0, nil, ""
+	}
+	return used
 }
 
 // eachStep calls do for all steps, those of nested runs too.

@@ -103,7 +103,8 @@ func (t *alignedText) appendUnits(all []unit, token *valueToken, comma bool) []u
 		return append(all, verb, u)
 	}
 	if u.word == "ん" && len(all) > 1 && all[len(all)-1].word == "せ" && all[len(all)-2].word == "ま" { // ません
-		return append(all[:len(all)-2], unit{word: "not", kind: denialUnit, span: ibid.Span{Start: all[len(all)-2].span.Start, End: u.span.End}})
+		span := ibid.Span{Start: all[len(all)-2].span.Start, End: u.span.End}
+		return append(all[:len(all)-2], unit{word: "not", kind: denialUnit, span: span})
 	}
 	number, isNumber := numberWords[u.word]
 	if foreign(t.language) {
@@ -132,7 +133,8 @@ func (t *alignedText) classify(u *unit, token *valueToken) {
 	case english:
 		u.key, u.weight = topicWord(u.word)
 		opposed := oppositeWords[u.word].name != "" && u.word != "in" && u.word != "over"
-		if m := knownWords()[hashString(u.word)&^1]; !opposed && !unitNames.has(u.word) && (m != nil && m.flags&flagStop != 0 || smallWords.has(u.word)) {
+		m := knownWords()[hashString(u.word)&^1]
+		if !opposed && !unitNames.has(u.word) && (m != nil && m.flags&flagStop != 0 || smallWords.has(u.word)) {
 			u.kind = lightUnit
 		}
 	default:
@@ -376,7 +378,8 @@ func (x *alignment) gapDiffers(g gap) *difference {
 	}
 	as, bs = heavy(as), heavy(bs)
 	switch {
-	case len(as) == 0 && len(bs) == 1 && bs[0].kind == denialUnit, len(bs) == 0 && len(as) == 1 && as[0].kind == denialUnit:
+	case len(as) == 0 && len(bs) == 1 && bs[0].kind == denialUnit,
+		len(bs) == 0 && len(as) == 1 && as[0].kind == denialUnit:
 		if g.a[1] == len(x.a) || g.a[0] == 0 || g.b[0] == 0 || g.b[1] >= len(x.b) {
 			return nil // it may belong to another clause
 		}
@@ -547,7 +550,8 @@ func compareWording(claim string, focus ibid.Span, language string, pieces []pie
 	for i := range c.sentences[:min(len(c.sentences), maxAligned)] {
 		said := saysNot
 		var differs []Conflict
-		for k, t := range texts {
+		for k := range pieces {
+			t := texts[k]
 			for j := range t.sentences[:min(len(t.sentences), maxAligned)] {
 				x := align(c, t, c.sentences[i], t.sentences[j])
 				said = max(said, x.says())

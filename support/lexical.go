@@ -106,7 +106,8 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	}
 	sentence, focus := pair.sentence()
 	isFragment := focus.Len() < len(sentence)
-	w := compareWording(text.Head(sentence, maxClaim), focus, sharedLanguage(sentence, q.textOf(v.Evidence)), q.pieces(v.Evidence))
+	shared := sharedLanguage(sentence, q.textOf(v.Evidence))
+	w := compareWording(text.Head(sentence, maxClaim), focus, shared, q.pieces(v.Evidence))
 	switch {
 	case c.truncated:
 	case w.saying == saysSo, v.Verbatim && !isFragment && w.saying != saysQualified:

@@ -16,7 +16,7 @@ type Label string
 // means what a claim says, or denies it, is for a judge.
 const (
 	Supported    Label = "supported"    // the passages say it, word for word or nearly so, or a judge says that they do
-	Differs      Label = "differs"      // they say it, but for one detail; the words of both are in [Verdict.Differences]
+	Differs      Label = "differs"      // they say it, but for one detail: see [Verdict.Differences]
 	Unjudged     Label = "unjudged"     // they were read, and nobody has judged what they mean
 	Unsupported  Label = "unsupported"  // a judge says that they do not say it, or not all of it
 	Contradicted Label = "contradicted" // a judge says that they deny it

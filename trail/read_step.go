@@ -229,7 +229,8 @@ func (r *reader) sourceRows(o *object, name string, elements []json.RawMessage) 
 			for k := range foreign {
 				f := &foreign[k]
 				if f.identify(i) && f.URL == "" {
-					o.addIssue(issueNoID, fmt.Sprintf("%s[%d].document_id", name, i), "missing; set to %s", Excerpt(f.DocumentID, 80))
+					of := fmt.Sprintf("%s[%d].document_id", name, i)
+					o.addIssue(issueNoID, of, "missing; set to %s", Excerpt(f.DocumentID, 80))
 				}
 				rows = append(rows, row{Source: *f, place: i})
 			}

@@ -246,7 +246,8 @@ func (s *Step) readResults() {
 // outputIsAnswer reports whether the step's output is what it answered.
 func (s *Step) outputIsAnswer() bool {
 	var text string
-	return s.Answer != "" && json.Unmarshal(s.Outputs, &text) == nil && strings.TrimSpace(text) == strings.TrimSpace(s.Answer)
+	return s.Answer != "" && json.Unmarshal(s.Outputs, &text) == nil &&
+		strings.TrimSpace(text) == strings.TrimSpace(s.Answer)
 }
 
 func sortedNames(members map[string]json.RawMessage) []string {

@@ -57,7 +57,8 @@ func (c *comparison) notComparable(excerpt string) (SourceResult, bool) {
 		return SourceResult{}, false
 	}
 	c.result.Reason = reason
-	return c.end(NotComparable, fmt.Sprintf("Its text cannot be compared: %s stands in for it.", standIns[reason])), true
+	note := fmt.Sprintf("Its text cannot be compared: %s stands in for it.", standIns[reason])
+	return c.end(NotComparable, note), true
 }
 
 // obstacle returns the reason why a document that lacks the excerpt is not the source, or "".
@@ -93,12 +94,13 @@ func isStart(address string) bool {
 		return false
 	}
 	path := strings.ToLower(strings.Trim(u.Path, "/"))
-	if u.RawQuery != "" && path == "" && strings.ContainsAny(u.RawQuery, "=0123456789") && !strings.Contains(u.RawQuery, "utm_") {
+	if u.RawQuery != "" && path == "" && strings.ContainsAny(u.RawQuery, "=0123456789") &&
+		!strings.Contains(u.RawQuery, "utm_") {
 		return false // /?p=123
 	}
 	switch path {
-	case "", "home", "index.html", "index.htm", "index.php", "default.aspx", "home.html", "start", "startseite", "accueil",
-		"inicio":
+	case "", "home", "index.html", "index.htm", "index.php", "default.aspx", "home.html", "start", "startseite",
+		"accueil", "inicio":
 		return true
 	}
 	return len(path) == 2 || len(path) == 5 && (path[2] == '-' || path[2] == '_')
@@ -154,7 +156,8 @@ func (c *comparison) hasTitle() bool {
 // titleWords returns the words of a text that are not short, in lower case.
 func titleWords(s string) []string {
 	var list []string
-	for w := range strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
+	for w := range strings.FieldsFuncSeq(strings.ToLower(s), between) {
 		first, _ := utf8.DecodeRuneInString(w)
 		if unicode.In(first, scriptsWithoutSpaces...) {
 			for _, r := range w {

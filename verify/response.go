@@ -428,7 +428,8 @@ func quotes(a *ibid.Answer) *manifest.Manifest {
 				man.Sources = append(man.Sources, manifest.Source{ID: src.ID, URL: address, Title: src.Title})
 			}
 			claim.Sources = append(claim.Sources, manifest.ClaimSource{
-				Source: src.ID, URL: address, Excerpt: &manifest.Excerpt{Exact: quote}, ExcerptOrigin: manifest.OriginProvider,
+				Source: src.ID, URL: address,
+				Excerpt: &manifest.Excerpt{Exact: quote}, ExcerptOrigin: manifest.OriginProvider,
 			})
 		}
 		if len(claim.Sources) > 0 {

@@ -383,16 +383,8 @@ func (f *Freshness) compare(
 			}
 		}
 	}
-	if len(incidents) > 0 {
-		list := make([]verify.Incident, 0, len(incidents))
-		for _, of := range slices.Sorted(maps.Keys(incidents)) {
-			list = append(list, incidents[of])
-		}
-		added, err := f.options.Store.AddIncidents(ctx, job.Tenant, list)
-		if err != nil {
-			return false, err
-		}
-		f.incidents.Add(float64(len(added)))
+	if err := f.addIncidents(ctx, job.Tenant, incidents); err != nil {
+		return false, err
 	}
 	if err := f.options.Store.SetStatuses(ctx, job.Tenant, statuses); err != nil {
 		return false, err
@@ -403,6 +395,23 @@ func (f *Freshness) compare(
 		}
 	}
 	return compared, nil
+}
+
+// addIncidents stores incidents in the order of their subjects, and counts those that are new.
+func (f *Freshness) addIncidents(ctx context.Context, tenant string, bySubject map[string]verify.Incident) error {
+	if len(bySubject) == 0 {
+		return nil
+	}
+	list := make([]verify.Incident, 0, len(bySubject))
+	for _, of := range slices.Sorted(maps.Keys(bySubject)) {
+		list = append(list, bySubject[of])
+	}
+	added, err := f.options.Store.AddIncidents(ctx, tenant, list)
+	if err != nil {
+		return err
+	}
+	f.incidents.Add(float64(len(added)))
+	return nil
 }
 
 // incident returns the record of a failure.

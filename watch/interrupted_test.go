@@ -67,7 +67,6 @@ func TestSourceEndsProcess(t *testing.T) {
 	testenv.OK(t, s.Close())
 	const later = 6 * time.Minute // longer than a lease
 	for n := range store.MaxDeaths {
-		//nolint:gosec // this test itself
 		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSourceEndsProcess$")
 		c.Env = append(os.Environ(), variable+"="+dsn+" "+(time.Duration(n)*later).String())
 		mu.Lock()

@@ -100,7 +100,7 @@ func OpenStore(t *testing.T, b *bus.Bus) *store.Store {
 	t.Helper()
 	o := &store.Options{Committed: b.Committed()}
 	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), o))(t)
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { testenv.OK(t, s.Close()) })
 	return s
 }
 
@@ -111,8 +111,9 @@ func Put(t *testing.T, s *store.Store, tenant, run string, n int) {
 	for range n {
 		calls = append(calls, &store.Call{
 			AnswerID: "ans_" + strconv.FormatInt(time.Now().UnixNano(), 36) + "_" + strconv.Itoa(len(calls)),
-			Tenant:   tenant, Run: run, Upstream: "openai", Route: "POST /v1/responses", Status: 200, Started: time.Now(),
-			Answer: &ibid.Answer{Provider: "openai", Text: "Herons build in March.", Complete: true},
+			Tenant:   tenant, Run: run, Upstream: "openai", Route: "POST /v1/responses", Status: 200,
+			Started: time.Now(),
+			Answer:  &ibid.Answer{Provider: "openai", Text: "Herons build in March.", Complete: true},
 		})
 	}
 	testenv.OK(t, s.Put(t.Context(), calls))
@@ -133,7 +134,7 @@ func Start(t *testing.T, f func(context.Context) error) (stop func() error) {
 		}
 		return err
 	}
-	t.Cleanup(func() { stop() })
+	t.Cleanup(func() { _ = stop() })
 	return stop
 }
 

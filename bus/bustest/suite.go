@@ -19,6 +19,7 @@ type Join func(t *testing.T) func(number int) *bus.Bus
 
 // Run tests what holds for a bus in one process and for one that connects many.
 func Run(t *testing.T, join Join) {
+	t.Helper()
 	for name, test := range map[string]func(*testing.T, Join){
 		"messages reach all nodes":   reachesAllNodes,
 		"live":                       live,
@@ -34,6 +35,7 @@ func Run(t *testing.T, join Join) {
 
 // Listeners on all nodes receive what one node sends, unchanged and in order.
 func reachesAllNodes(t *testing.T, join Join) {
+	t.Helper()
 	node := join(t)
 	sender := node(0)
 	var listeners []*bus.Listener
@@ -74,6 +76,7 @@ func reachesAllNodes(t *testing.T, join Join) {
 
 // Live deltas reach all listeners of their run on any node, and a new listener requests a replay.
 func live(t *testing.T, join Join) {
+	t.Helper()
 	node := join(t)
 	a, b := node(0), node(1)
 	requests := make(chan string, 100)
@@ -95,7 +98,8 @@ func live(t *testing.T, join Join) {
 			}
 		})
 		Sound(t, a, l, "acme", "run_1")
-		want := bus.Live{Kind: "text", AnswerID: "ans_1", Step: 2, At: 12, Data: json.RawMessage(`{"text":"„Grüße“ 你好"}`)}
+		data := json.RawMessage(`{"text":"„Grüße“ 你好"}`)
+		want := bus.Live{Kind: "text", AnswerID: "ans_1", Step: 2, At: 12, Data: data}
 		a.Tell("acme", "run_1", want)
 		m := Next(t, l)
 		for m.Live == nil { // a cluster may be slow to forward the last sound
@@ -110,6 +114,7 @@ func live(t *testing.T, join Join) {
 
 // Closing a node closes its listeners at once.
 func closes(t *testing.T, join Join) {
+	t.Helper()
 	node := join(t)
 	node(0)
 	b := node(1)
@@ -138,6 +143,7 @@ func closes(t *testing.T, join Join) {
 
 // A listener that does not read is dropped; another one receives everything.
 func dropsSlowListener(t *testing.T, join Join) {
+	t.Helper()
 	node := join(t)
 	a, b := node(0), node(1)
 	slow, quick := Listen(t, b, "acme", "run_1"), Listen(t, b, "acme", "run_1")
@@ -168,8 +174,12 @@ func dropsSlowListener(t *testing.T, join Join) {
 
 // Ids are arbitrary strings, and a listener receives nothing of other runs.
 func hostileIDs(t *testing.T, join Join) {
+	t.Helper()
 	long := strings.Repeat("x", 1024)
-	ids := []string{"", "a", "a.b", "a b", "*", ">", "a.*", "a.>", "\r\n", "run\x00", "Läufe", "跑", long, long + "y", "\xff", "a\nPUB x 0"}
+	ids := []string{
+		"", "a", "a.b", "a b", "*", ">", "a.*", "a.>", "\r\n", "run\x00", "Läufe", "跑", long, long + "y", "\xff",
+		"a\nPUB x 0",
+	}
 	node := join(t)
 	a, b := node(0), node(1)
 	listeners := map[[2]string]*bus.Listener{}
@@ -205,6 +215,7 @@ func hostileIDs(t *testing.T, join Join) {
 
 // Events go from one node's store to a reader at another: existing ones, new ones, and again from any of them.
 func relays(t *testing.T, join Join) {
+	t.Helper()
 	node := join(t)
 	a, b := node(0), node(1)
 	s := OpenStore(t, a)
@@ -238,6 +249,7 @@ func relays(t *testing.T, join Join) {
 
 // A burst may be too much for a reader. It returns as often as necessary, and receives every event once.
 func burst(t *testing.T, join Join) {
+	t.Helper()
 	node := join(t)
 	a, b := node(0), node(1)
 	s := OpenStore(t, a)

@@ -40,8 +40,8 @@ by pg_dump.`,
 			}
 			if store.IsPostgres(c.DB) {
 				return usagef(
-					"pg_dump --format=custom --file="+to+" '"+server.Redacted(c.DB)+"', and pg_restore --dbname=URL "+to+
-						" into an empty database; "+c.BesideDatabase(),
+					"pg_dump --format=custom --file="+to+" '"+server.Redacted(c.DB)+"', and pg_restore --dbname=URL "+
+						to+" into an empty database; "+c.BesideDatabase(),
 					"ibid backup is for SQLite databases",
 				)
 			}

@@ -60,7 +60,7 @@ func readMaterial(ctx context.Context, names []string, f *snapshot.Fetcher, w wo
 // is not the source. A page that merely has little text may be a source.
 func sayTextIssues(w io.Writer, name string, t *snapshot.Text) (issues []ibid.Issue, failed bool) {
 	all := t.Issues
-	switch t.Obstacle { //nolint:exhaustive // the others tell it
+	switch t.Obstacle {
 	case "", snapshot.ObstacleStub, snapshot.ObstacleEmpty, snapshot.ObstacleScriptOnly:
 	default:
 		failed = true

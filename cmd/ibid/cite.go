@@ -111,8 +111,8 @@ func (f *citeFlags) add(flags *pflag.FlagSet) {
 	flags.Var(server.OneOf(&f.marker, "KIND", "number", "id"), "marker",
 		"`KIND` of the markers in the text: number (default), or id of the source")
 	flags.Var(server.OneOf(&f.numbers, "WHICH", string(ibid.NumbersUsed), string(ibid.NumbersProvider)), "numbers",
-		"`WHICH` numbers the sources get: used (by first use), or provider (those of the model's marks; the default if it "+
-			"printed a list of sources)")
+		"`WHICH` numbers the sources get: used (by first use), or provider (those of the model's marks; the default "+
+			"if it printed a list of sources)")
 	flags.Var(server.OneOf(&f.unit, "UNIT", text.Strings(ibid.Units())...), "unit",
 		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (the default of openai and langchain) "+
 			"or utf-16")
@@ -120,7 +120,8 @@ func (f *citeFlags) add(flags *pflag.FlagSet) {
 		"`FORMAT` of the input, if detection is wrong")
 	flags.StringVar(&f.request, "request", "", "the request that the response answers, as a JSON `FILE`")
 	flags.StringVar(&f.documents, "documents", "", "the documents that the model was given, as a JSON `FILE`")
-	flags.BoolVar(&f.noList, "no-list", false, "leave out the list of sources below the text, also one that the model printed")
+	flags.BoolVar(&f.noList, "no-list", false,
+		"leave out the list of sources below the text, also one that the model printed")
 	flags.BoolVar(&f.raw, "raw", false, "add provider_metadata to JSON")
 	alternatives(flags, "as", "json")
 }

@@ -155,7 +155,6 @@ func startLittle(t *testing.T, upstream string) string {
 	to := testenv.Must(os.Create(log))(t)
 	defer func() { _ = to.Close() }()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	//nolint:gosec // our own program
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `ulimit -d 1000000; exec "$0" "$@"`, name,
 		"serve", "--listen", "127.0.0.1:0", "--address-file", address, "--data", filepath.Join(dir, "data"),
 		"--upstream", "openai="+upstream, "--chat", "openai=m")

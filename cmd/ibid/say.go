@@ -158,8 +158,8 @@ var advice = []struct {
 	{store.ErrUnreachable, "", "is PostgreSQL running there? ibid serve starts without it, and answers wait in the " +
 		"journal"},
 	{store.ErrFile, "", "`ibid backup --db FILE COPY` says whether the file is whole; if not, put a backup in " +
-		"its place, or move it away, without its -wal and -shm; answers waiting in the journal are then stored; `sqlite3 " +
-		"FILE .recover` reads what is left"},
+		"its place, or move it away, without its -wal and -shm; answers waiting in the journal are then stored; " +
+		"`sqlite3 FILE .recover` reads what is left"},
 	{syscall.ECONNREFUSED, "", "is the server running there?"},
 	{server.ErrConfigFile, "", "--config names a YAML file; ibid serve also works without one"},
 	{fs.ErrNotExist, "", "name a file, or - for standard input"},

@@ -94,8 +94,10 @@ func serve(
 	w.err = &locked{w: w.err}
 	o.Logger, o.Env, o.Version = newLogger(w.err, c.Quiet), w.env, readBuild().Version
 	if procs, raised := raiseProcs(w.env); raised {
-		o.Logger.LogAttrs(ctx, slog.LevelInfo, "GOMAXPROCS raised, so that calls continue while others are written to disk",
-			slog.Int("gomaxprocs", procs))
+		o.Logger.LogAttrs(
+			ctx, slog.LevelInfo, "GOMAXPROCS raised, so that calls continue while others are written to disk",
+			slog.Int("gomaxprocs", procs),
+		)
 	}
 	s, err := server.Open(ctx, c, o)
 	if err != nil {

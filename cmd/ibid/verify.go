@@ -74,8 +74,9 @@ record that ibid incidents lists, signed with the key created by ibid key new --
 
 Exit codes: 0 trusted or valid, and no claim differs; 1 invalid, or a claim differs
 or is denied by a judge, unless --fail-on invalid; 2 unverifiable or pending, or an
-input cannot be read. With --fail-on unjudged, 1 also if a claim is not supported. For several inputs, the first of these that occurs: 2 for one that cannot
-be read, 1, 2, 0.`,
+input cannot be read. With --fail-on unjudged, 1 also if a claim is not supported.
+For several inputs, the first of these that occurs: 2 for one that cannot be read,
+1, 2, 0.`,
 		Example: `  ibid verify https://agent.example/answers/1 --trust agent.example
   curl -is https://agent.example/ask >answer.txt
   ibid verify answer.txt --url https://agent.example/ask
