@@ -40,7 +40,8 @@ func TestLinkMarksEndSentences(t *testing.T) {
 	}
 }
 
-// A sentence may rest on two passages, or on a passage and the answer of a step, none of which says it alone.
+// A sentence may rest on two passages, or on a passage and the answer of a step, none of which says it alone. It does
+// not rest on two whose values it exchanges.
 func TestLinkTogether(t *testing.T) {
 	run := &trail.Trail{
 		Answer: "It is 1,149 metres long, which is less than half the length of the Golden Gate Bridge (2,737 metres).\n\n" +
@@ -50,11 +51,8 @@ func TestLinkTogether(t *testing.T) {
 			{Number: 2, After: []int{}, Sources: []trail.Source{{DocumentID: "gate", Used: true, Content: "The Golden Gate Bridge opened on 27 May 1937. It is 2,737 metres long with a main span of 1,280 metres."}}},
 		},
 	}
-	want := []linked{{run.Answer[:101], []int{1, 2}, []string{"inferred gate via []", "inferred sydney via []"}}, {run.Answer[103:], []int{1, 2}, []string{"inferred sydney via []", "inferred gate via []"}}}
-	links, got := link(t, run, nil)
-	if on := links.Sentences[1].Passages; on[0].Differs != "1932" || on[1].Differs != "27 May 1937" {
-		t.Errorf("years exchanged: %+v", on)
-	}
+	want := []linked{{run.Answer[:101], []int{1, 2}, []string{"inferred gate via []", "inferred sydney via []"}}, {Text: run.Answer[103:]}}
+	_, got := link(t, run, nil)
 	testenv.Equal(t, "two passages", want, got)
 	run.Steps[1].Answer, run.Steps[1].Sources[0].Content = "The Golden Gate Bridge is 2,737 metres long.", "golden gate bridge, length: 2,737 metres"
 	run.Steps[1].Sources[0].DocumentID = "table"
