@@ -55,7 +55,7 @@ func endsOfWords(text string, s Span) (fit int) {
 	last, _ := utf8.DecodeLastRuneInString(text[:s.End])
 	after, _ := utf8.DecodeRuneInString(text[s.End:])
 	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
-	if s.Start == 0 || !(word(before) && word(first)) && !unicode.IsSpace(first) {
+	if s.Start == 0 || (!word(before) || !word(first)) && !unicode.IsSpace(first) {
 		fit++
 		if head := strings.TrimRight(text[:s.Start], " \t\r\n"); head == "" || endsSentence(head) {
 			fit++

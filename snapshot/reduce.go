@@ -345,7 +345,8 @@ var markWords = map[string]bool{
 	"sic": true, "edit": true, "citation needed": true, "when?": true, "who?": true, "by whom?": true, "why?": true,
 	"clarification needed": true, "update": true, "dead link": true, "better source needed": true,
 	"verification needed": true, "original research?": true, "failed verification": true, "bearbeiten": true,
-	"modifier": true, "editar": true, "modifica": true, "bewerken": true, "編集": true, "编辑": true, "編輯": true, "要出典": true, "來源請求": true, "来源请求": true,
+	"modifier": true, "editar": true, "modifica": true, "bewerken": true,
+	"編集": true, "编辑": true, "編輯": true, "要出典": true, "來源請求": true, "来源请求": true,
 	"réf. nécessaire": true, "cita requerida": true, "senza fonte": true, "source?": true, "page needed": true,
 }
 

@@ -171,12 +171,13 @@ func (v *view) startsSentence(at int) bool {
 }
 
 // turning are words that turn the meaning of what they stand next to, or make it conditional.
-var turning = wordSet(`not no never nor neither none nobody nothing without unless except only hardly barely scarcely
-	cannot can't don't doesn't didn't won't isn't aren't wasn't weren't hasn't haven't hadn't shouldn't wouldn't
-	couldn't provided lest fails failed refuse refused denied denies false falsely wrongly nicht kein keine keinen keinem
-	keiner keines nie niemals ohne außer nur weder kaum ne pas jamais sans sauf aucun aucune nunca jamás sin salvo ningún
-	ninguna solo sólo non mai senza tranne nessun niet geen nooit zonder behalve slechts não sem exceto nem inte aldrig
-	utan ikke aldri uden nie bez не нет ни никогда без`)
+var turning = wordSet(`not no never nor neither none nobody nothing without unless except only hardly barely
+	scarcely cannot can't don't doesn't didn't won't isn't aren't wasn't weren't hasn't haven't hadn't
+	shouldn't wouldn't couldn't provided lest fails failed refuse refused denied denies false falsely
+	wrongly nicht kein keine keinen keinem keiner keines nie niemals ohne außer nur weder kaum ne pas jamais
+	sans sauf aucun aucune nunca jamás sin salvo ningún ninguna solo sólo non mai senza tranne nessun niet
+	geen nooit zonder behalve slechts não sem exceto nem inte aldrig utan ikke aldri uden nie bez не нет ни
+	никогда без`)
 
 // turns reports whether a text has a turning word among its first or last so many words; negative means anywhere.
 func turns(text string, near int) bool {

@@ -153,7 +153,8 @@ func hidesByClass(class string) bool {
 	for _, part := range []string{
 		"visually-hidden", "visuallyhidden", "visually_hidden", "sr-only", "sr_only", "sronly", "screen-reader",
 		"screenreader", "assistive", "element-invisible", "offscreen", "off-screen", "a11y-hidden",
-		"editsection", "edit-section", "material-icons", "material-symbols", "katex-mathml", "headerlink", "anchor-link", "anchorjs",
+		"editsection", "edit-section", "material-icons", "material-symbols", "katex-mathml",
+		"headerlink", "anchor-link", "anchorjs",
 	} {
 		if at := strings.Index(class, part); at >= 0 && !strings.HasSuffix(class[:at], "not-") {
 			return true

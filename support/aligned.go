@@ -550,13 +550,13 @@ func compareWording(claim string, focus ibid.Span, language string, pieces []pie
 	for i := range c.sentences[:min(len(c.sentences), maxAligned)] {
 		said := saysNot
 		var differs []Conflict
-		for k := range pieces {
+		for k, p := range pieces {
 			t := texts[k]
 			for j := range t.sentences[:min(len(t.sentences), maxAligned)] {
 				x := align(c, t, c.sentences[i], t.sentences[j])
 				said = max(said, x.says())
 				if d := x.differs(); d != nil && d.a.Start >= focus.Start && d.a.End <= focus.End {
-					differs = append(differs, x.conflict(d, &pieces[k], focus.Start))
+					differs = append(differs, x.conflict(d, &p, focus.Start))
 				}
 			}
 		}
