@@ -136,6 +136,6 @@ func (p *dify) resources(metadata scan.Value) {
 		}
 	}
 	if len(refs) > 0 {
-		p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: refs}})
+		p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: refs, Names: true}})
 	}
 }

@@ -127,7 +127,7 @@ func (p *generic) Parse(_ []byte, doc scan.Value) bool {
 		p.source(s)
 	}
 	if p.emit(Op{Kind: MarkersOp, Markers: &Markers{Links: true}}); len(refs) > 0 {
-		p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: refs}})
+		p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: refs, Names: true}})
 	}
 	p.text(Part{}, text)
 	p.finish(0, finishStop)

@@ -159,5 +159,5 @@ func (p *cortex) note(part Part, v scan.Value) {
 		refs[index-1] = ref
 	}
 	p.notes[part.Content] = refs
-	p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: refs}})
+	p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: refs, Names: true}})
 }
