@@ -19,10 +19,10 @@ import (
 
 // mcpFlags are the flags of ibid mcp.
 type mcpFlags struct {
-	tenant  string
-	trust   []string
-	allow   server.Networks // networks that may be connected to besides the public ones
-	judge   judgeFlags
+	tenant string
+	trust  []string
+	allow  server.Networks // networks that may be connected to besides the public ones
+	judge  judgeFlags
 }
 
 func newMCP(w world) *cobra.Command {

@@ -37,7 +37,7 @@ func TestAsk(t *testing.T) {
 func TestReadUsage(t *testing.T) {
 	for body, want := range map[string][2]int{
 		` {"usage":{"prompt_tokens":12,"completion_tokens":3,"total_tokens":15}} `: {12, 3},
-		`{"usage":{"prompt_tokens":-1}}`: {}, `{"usage":null}`: {}, "": {}, "[]": {},
+		`{"usage":{"prompt_tokens":-1}}`:                                           {}, `{"usage":null}`: {}, "": {}, "[]": {},
 	} {
 		in, out := ReadUsage([]byte(body))
 		testenv.Equal(t, body, want, [2]int{in, out})
