@@ -57,8 +57,7 @@ func (g *given) marksOf(format string) *markList {
 			calls[i].page = strconv.Itoa(s.Locator.Page)
 		}
 	}
-	g.list = newMarkList(&markers, calls)
-	g.list.isGiven = true
+	g.list = newMarkList(&markers, calls, true)
 	return g.list
 }
 

@@ -1,7 +1,6 @@
 package ibid
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/markdown"
@@ -108,6 +107,9 @@ func (c *candidate) citeLink(l link) bool {
 	if !ok {
 		return false
 	}
+	if c.marks != nil && c.marks.urls[string(appendNormalURL(nil, l.address))] > 0 {
+		return true // it is read as a mark
+	}
 	const most = 10_000 // citations up to which a link is compared with all of them
 	for i := range c.cites {
 		if cite := &c.cites[i]; i < most && !cite.withdrawn && cite.anchor != AnchorNone && cite.covers == CoversLink &&
@@ -116,7 +118,7 @@ func (c *candidate) citeLink(l link) bool {
 		}
 	}
 	c.addCite(&wire.Cite{
-		Key: "link:" + strconv.Itoa(l.Start), Part: wire.Part{Candidate: c.index}, Base: wire.AnswerBase,
+		Key: linkKey(l.Start), Part: wire.Part{Candidate: c.index}, Base: wire.AnswerBase,
 		Unit: wire.Bytes, Start: l.Start, End: l.End, Covers: wire.Link, Origin: wire.OriginMarker,
 		Quote: c.text.String()[l.Start:l.End], Refs: []wire.Ref{{Source: t.keyOf(source)}},
 	})

@@ -25,11 +25,12 @@ type markList struct {
 // called is what marks and printed lists may call a source by.
 type called struct{ label, id, title, filename, page, url string }
 
-// newMarkList returns the list for w. calls are in the order of w.Refs, or nil.
-func newMarkList(w *wire.Markers, calls []called) *markList {
+// newMarkList returns the list for w. calls are in the order of w.Refs, or nil. Given means that it is what the model was
+// given.
+func newMarkList(w *wire.Markers, calls []called, given bool) *markList {
 	l := &markList{Markers: wire.Markers{
 		Style: w.Style, Refs: slices.Clone(w.Refs), Names: w.Names, Round: w.Round,
-	}, calls: calls}
+	}, calls: calls, isGiven: given}
 	add := func(m *map[string][]int, name string, i int) {
 		if name = foldName(name); name == "" {
 			return
@@ -90,7 +91,7 @@ func (l *markList) number() {
 		labels[i] = l.calls[i].label
 	}
 	if !slices.ContainsFunc(labels, func(s string) bool { return s != "" }) {
-		if !l.Names {
+		if !l.isGiven { // a provider that has ids counts by position
 			return
 		}
 		for i := range l.calls {

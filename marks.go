@@ -22,9 +22,10 @@ type marks struct {
 	past  []Span // marks that refer to nothing in the list
 	lexer markdown.Lexer
 
-	end    int // of the last mark, also of one in past
-	spaced int // how many marks have a space before them
-	glued  int // how many have not
+	end    int  // of the last mark, also of one in past
+	raised bool // it is in a run of raised marks, and not its last: ^[2][1]^
+	spaced int  // how many marks have a space before them
+	glued  int  // how many have not
 	lines  listReader
 }
 
@@ -48,7 +49,7 @@ func (m *marks) given() bool { return m.isGiven }
 // setMarks sets the list that the marks refer to.
 func (c *candidate) setMarks(w *wire.Markers) {
 	if c.marks != nil && !c.marks.given() && c.marks.Style == w.Style &&
-		slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
+		c.marks.Names == w.Names && slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
 		return
 	}
 	const limit = 64 // changes of the list, each of which means reading the text again
@@ -56,7 +57,7 @@ func (c *candidate) setMarks(w *wire.Markers) {
 		c.fold.limit("marker lists")
 		return
 	}
-	c.useMarks(newMarkList(w, c.fold.sources.calls(w)))
+	c.useMarks(newMarkList(w, c.fold.sources.calls(w), false))
 }
 
 // useMarks reads the text again with another list.
@@ -100,8 +101,11 @@ func (c *candidate) scanMarks(last bool) {
 		if c.marks.given() {
 			c.fold.addGiven()
 		}
-		if found.span.Len() == 0 {
+		switch {
+		case found.span.Len() == 0:
 			cite.Covers, cite.Quote = wire.Point, ""
+		case strings.HasSuffix(cite.Quote, ")") && cite.Quote[0] == '[':
+			cite.Key = linkKey(found.span.Start)
 		}
 		c.addCite(&cite)
 	}
@@ -114,6 +118,9 @@ func (c *candidate) scanMarks(last bool) {
 
 // markKey returns the key of the citation that was read from the mark at an offset.
 func markKey(at int) string { return "mark:" + strconv.Itoa(at) }
+
+// linkKey is the same for a link to a source.
+func linkKey(at int) string { return "link:" + strconv.Itoa(at) }
 
 // next returns the next mark, or false at the end of what can be read for now.
 func (m *marks) next(text string, last bool) (textMark, bool) {
@@ -166,9 +173,9 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 	if t.End == len(text) && !last {
 		return found, openLink
 	}
-	t, closed := withOuter(text, t)
-	if !closed {
-		return found, notLink
+	t, state = m.withOuter(text, t, last)
+	if state != wholeLink {
+		return found, state
 	}
 	if t.End == len(text) && !last {
 		return found, openLink
@@ -213,23 +220,36 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 	return found, wholeLink
 }
 
-// withOuter returns a mark with what stands around its brackets: [[1]], ^[1]^. It returns false if the brackets are
+// withOuter returns a mark with what stands around its brackets: [[1]], ^[1]^. It returns notLink if the brackets are
 // only the beginning of what is in outer ones: [[1] and more].
-func withOuter(text string, t Span) (outer Span, ok bool) {
-	if text[t.Start] != '[' {
-		return t, true
-	}
-	for _, pair := range [...][2]string{{"[", "]"}, {"^", "^"}} {
-		switch {
-		case !strings.HasSuffix(text[:t.Start], pair[0]):
-		case strings.HasPrefix(text[t.End:], pair[1]):
-			return Span{t.Start - 1, t.End + 1}, true
-		default:
-			return t, pair[0] != "["
+func (m *marks) withOuter(text string, t Span, last bool) (outer Span, state linkState) {
+	raises := strings.HasSuffix(text[:t.Start], "^")
+	switch {
+	case text[t.Start] != '[':
+	case strings.HasSuffix(text[:t.Start], "["):
+		if !strings.HasPrefix(text[t.End:], "]") {
+			return t, notLink
+		}
+		return Span{t.Start - 1, t.End + 1}, wholeLink
+	case raises || m.raised && m.end == t.Start:
+		const longest = 128
+		rest := text[t.End:min(len(text), t.End+longest)]
+		n := len(raisedRest.FindString(rest))
+		if n == 0 && !last && len(rest) < longest && strings.Trim(rest, "[]0123456789") == "" {
+			return t, openLink
+		}
+		if m.raised = n > 1; n == 1 {
+			t.End++
+		}
+		if raises && n > 0 {
+			t.Start--
 		}
 	}
-	return t, true
+	return t, wholeLink
 }
+
+// raisedRest matches what may follow a mark in a run of raised ones: ^[2][1]^.
+var raisedRest = regexp.MustCompile(`^(?:\[\d{1,4}\]){0,16}\^`)
 
 // link reads a link. It is a mark if its address is that of a source, or if it has no address and its words are a mark:
 // [1](@ref). Where its words belong to the sentence, rendering keeps them.

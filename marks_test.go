@@ -12,7 +12,7 @@ import (
 
 // readMarks returns the marks of a text that arrives in pieces of piece bytes.
 func readMarks(text string, piece int) []string {
-	m := marks{markList: newMarkList(&wire.Markers{Refs: slices.Repeat([]wire.Ref{{Source: "s"}}, 9)}, nil)}
+	m := marks{markList: newMarkList(&wire.Markers{Refs: slices.Repeat([]wire.Ref{{Source: "s"}}, 9)}, nil, false)}
 	m.restart()
 	var out []string
 	for end := 0; end < len(text); {

@@ -2,6 +2,7 @@ package ibid
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -453,6 +454,7 @@ type visible struct {
 	markdown.Span
 	line  markdown.Span
 	prose bool // a link with words of the sentence, not in parentheses
+	named bool // a link with words, not in parentheses
 	cites []int
 	spot
 }
@@ -560,6 +562,7 @@ func (p places) visibles(cites []layoutCite, sources []Source) []visible {
 		if n := len(out); n > 0 {
 			last := &out[n-1]
 			if v.Start <= last.End || v.line == last.line && strings.Trim(p.Text[last.End:v.Start], " ,;") == "" {
+				last.named = last.named && v.Span == last.Span
 				last.End = max(last.End, v.End)
 				last.prose = last.prose && v.prose
 				last.cites = append(last.cites, v.cites...)
@@ -599,8 +602,9 @@ func (p places) visible(c *layoutCite, sources []Source) (visible, bool) {
 	if h, ok := p.SolidAt(s.Start); ok && h.Kind == markdown.CodeSolid {
 		return visible{}, false
 	}
-	prose := isProseLink(p.Text[s.Start:s.End], c, sources) || s == line && p.isNamedItem(line)
-	return visible{Span: s, line: line, prose: prose}, true
+	words := linkWords(p.Text[s.Start:s.End])
+	prose := isProse(words, c, sources) || s == line && p.isNamedItem(line)
+	return visible{Span: s, line: line, prose: prose, named: words != ""}, true
 }
 
 // markInLink returns the span of c and the link around it if the span is a file-search mark among the words of a link.
@@ -643,7 +647,7 @@ func (p places) widen(v *visible) {
 		if strings.HasSuffix(before, pair[0]) && strings.HasPrefix(after, pair[1]) {
 			v.Start -= len(pair[0])
 			v.End += len(pair[1])
-			v.prose = false
+			v.prose, v.named = false, false
 			return
 		}
 	}
@@ -652,16 +656,29 @@ func (p places) widen(v *visible) {
 // isProse reports whether v is part of a sentence, which would be incomplete without it: "According to [Reuters](u),
 // …", or of a list of titles. A link after its sentence is a citation, not a part of it.
 func (p places) isProse(v visible) bool {
+	before := strings.TrimRight(p.Text[v.line.Start:v.Start], " \t")
+	if v.named && leadsIn.MatchString(before[max(0, len(before)-maxLeadIn):]) {
+		return true
+	}
 	if !v.prose {
 		return false
 	}
-	before := strings.TrimRight(p.Text[v.line.Start:v.Start], " \t")
 	if strings.Trim(before, "*_~") == "" {
 		return true
 	}
 	after := strings.TrimLeft(p.Text[v.End:v.line.End], "*_~ \t")
 	return after != "" && !endsSentence(before) && strings.IndexByte(".!?", after[0]) < 0
 }
+
+// leadsIn matches words after which a sentence needs the name of the source: "according to [Reuters](u)", "graze and
+// [rest](u)".
+var leadsIn = regexp.MustCompile(`(?i)(?:^|[\s(,;])(?:and|or|but|by|from|to|of|in|on|at|with|via|per|see|the|an?|as|than|` +
+	`says?|und|oder|von|vom|bei|beim|laut|aus|in|im|auf|mit|zu|zum|zur|siehe|der|die|das|den|dem|` +
+	`et|ou|de|du|des|selon|par|dans|sur|voir|le|la|les|y|o|según|por|en|con|el|los|las|e|secondo|da|di|del|il|` +
+	`segundo|com|em|van|volgens|door|op|met|het|een)$`)
+
+// maxLeadIn is how many bytes before a link are read for it.
+const maxLeadIn = 24
 
 // replace determines what is removed with v and where its marker goes. The space before v is removed too and, of two
 // equal full stops around it, the second.
@@ -695,17 +712,22 @@ func endsSentence(s string) bool {
 	return strings.ContainsRune(".!?。！？…", r)
 }
 
-// isProseLink reports whether a link's text is part of the answer rather than a number or the name of its source.
-func isProseLink(s string, c *layoutCite, sources []Source) bool {
+// linkWords returns the words of a link, "" if they have no letters or are a mark.
+func linkWords(s string) string {
 	label, _, ok := strings.Cut(strings.TrimPrefix(s, "["), "](")
 	if !ok || s[0] != '[' {
-		return false
+		return ""
 	}
 	label = strings.Trim(label, "[]*_`\\ ")
-	if strings.HasPrefix(label, markBegin) && isMarks(label) {
-		return false
+	if strings.HasPrefix(label, markBegin) && isMarks(label) || !strings.ContainsFunc(label, unicode.IsLetter) {
+		return ""
 	}
-	if !strings.ContainsFunc(label, unicode.IsLetter) {
+	return label
+}
+
+// isProse reports whether a link's words are part of the answer rather than a number or the name of its source.
+func isProse(label string, c *layoutCite, sources []Source) bool {
+	if label == "" {
 		return false
 	}
 	for _, i := range c.sources {
@@ -745,14 +767,17 @@ func markLen(s string) int {
 		if n == 0 {
 			n, _ = markdown.Brackets(s, true)
 		}
+		if n > 0 && strings.HasPrefix(s[n:], "^") { // the last of a raised run
+			n++
+		}
 		return n
 	case strings.HasPrefix(s, markBegin), strings.HasPrefix(s, "［"), strings.HasPrefix(s, "〔"):
 		if i := strings.IndexAny(s, markEnd+"］〕"); i > 0 {
 			return i + len(markEnd)
 		}
 	case strings.HasPrefix(s, "^["):
-		if n := markLen(s[1:]); n > 0 && strings.HasPrefix(s[1+n:], "^") {
-			return n + len("^^")
+		if n := markLen(s[1:]); n > 0 {
+			return 1 + n
 		}
 	case s[0] == 0xC2, s[0] == 0xE2:
 		n := 0

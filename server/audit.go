@@ -50,9 +50,9 @@ func (s *Server) auditRefused() func(ctx context.Context, from netip.Prefix) {
 
 // auditSettings records that the server's settings differ from those of the previous start.
 func (s *Server) auditSettings(ctx context.Context) {
+	var last string
 	sum, err := s.config.digest()
 	if err == nil {
-		var last string
 		if last, err = s.Store.LastAudited(ctx, store.DefaultTenant, store.AuditSettingsChanged); last == sum {
 			return
 		}
@@ -61,9 +61,14 @@ func (s *Server) auditSettings(ctx context.Context) {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the settings are missing in the audit log", slog.Any("error", err))
 		return
 	}
-	s.audit(ctx, store.AuditEntry{
-		Action: store.AuditSettingsChanged, Object: sum, Detail: s.config.File,
-	})
+	detail := "they differ from those of the last start"
+	if last == "" {
+		detail = "of the first start"
+	}
+	if s.config.File != "" {
+		detail += ": " + s.config.File
+	}
+	s.audit(ctx, store.AuditEntry{Action: store.AuditSettingsChanged, Object: sum, Detail: detail})
 }
 
 // digest returns a hash of all settings: flags and settings, without passwords, and the file. Secrets that only come

@@ -37,6 +37,9 @@ func TestSettingsAreAudited(t *testing.T) {
 		for _, e := range log.Items {
 			if e.Action == store.AuditSettingsChanged && e.Actor == store.ActorServer {
 				changed++
+				if first := e.Detail == "of the first start"; first != (e.Prev == "") {
+					t.Errorf("entry %d: %q", e.Seq, e.Detail)
+				}
 			}
 		}
 		if changed != start.want {

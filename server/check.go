@@ -25,19 +25,20 @@ import (
 )
 
 const (
-	checkTime = 5 * time.Second  // how long Check waits for remote services
+	checkTime = 5 * time.Second  // how long Check waits for each remote service
 	storeWait = 15 * time.Second // and for a server that writes to the same SQLite file
 )
 
-// ErrCheck is returned if a server would not start.
+// ErrCheck is returned if a server would not start: if a check was an error, not merely a warning.
 var ErrCheck = errors.New("ibid serve would not start with this configuration")
 
 // CheckOptions receive the output of Check.
 type CheckOptions struct {
-	Out  io.Writer       // receives a table of what a server would do
-	Warn func(err error) // called with each error or warning
-	Hint func(s string)  // called with advice that belongs to no error
-	Env  Env             // as in [Options]
+	Out   io.Writer       // receives a table of what a server would do
+	Error func(err error) // called with each error: the server would not start
+	Warn  func(err error) // called with each warning: it would start, without something that it should have
+	Hint  func(s string)  // called with advice that belongs to no error
+	Env   Env             // as in [Options]
 }
 
 // check is one run of Check.
@@ -51,19 +52,16 @@ type check struct {
 
 // Check reports what a server with a resolved configuration would do, and checks everything that it needs: the
 // database, the data directory, the certificate, the keys, the log and NATS. It changes nothing. The error is
-// [ErrCheck] if the server would not start.
+// [ErrCheck] if the server would not start; a database or NATS that is away is only a warning.
 func Check(ctx context.Context, c *Config, o *CheckOptions) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
 	k := &check{CheckOptions: o, config: c, table: tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)}
 	k.line("configuration", cmp.Or(c.File, "no file"), nil)
 	k.line("data", c.Data, writable(c.Data))
 	schema, words, err := k.database(ctx)
 	readable := err == nil
 	away := errors.Is(err, store.ErrUnreachable)
-	if away { // the server would start anyway
-		k.Warn(fmt.Errorf("database: %w", err))
-		words, err = ", cannot be reached", nil
+	if away {
+		words = ", cannot be reached"
 	}
 	k.line("database", Redacted(c.DB)+words, err)
 	k.addresses(c.CheckExposure(away || schema != nil && schema.Tokens > 0))
@@ -73,16 +71,15 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	if c.NATS != "" {
 		var b *bus.Bus
 		if b, err = bus.Open(ctx, c.NATS, nil); err == nil {
-			err = errors.Join(b.Healthy(), b.Close())
+			if err = errors.Join(b.Healthy(), b.Close()); err != nil {
+				err = &warning{err}
+			}
 		}
 	}
 	k.line("nats", cmp.Or(Redacted(c.NATS), "none: one process"), err)
 	k.line("capture", fmt.Sprintf("%s, at most %s", c.Capture, c.CaptureWait), nil)
 	k.line("prompts", c.Prompts, nil)
-	k.line("retention", c.Retention.String(), nil)
-	for _, name := range c.unknownProviders() {
-		k.Warn(Usagef(unknownProviderHint, "retention: %s is not a provider", name))
-	}
+	k.retention()
 	rules := c.backfillRules(o.Env)
 	for i, r := range rules {
 		nothing := func(context.Context, *store.Call) error { return nil }
@@ -124,15 +121,37 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	return nil
 }
 
-// line writes one line of the table, and the error if there is one.
+// warning is an error with which the server would start.
+type warning struct{ error }
+
+func (w *warning) Unwrap() error { return w.error }
+
+// line writes one line of the table, and the error or warning if there is one.
 func (k *check) line(name, what string, err error) {
-	if err == nil {
+	_, degraded := errors.AsType[*warning](err)
+	switch {
+	case err == nil:
 		fmt.Fprintf(k.table, "%s\t%s\n", name, what)
-		return
+	case degraded || errors.Is(err, store.ErrUnreachable):
+		fmt.Fprintf(k.table, "%s\t%s\tWARNING\n", name, what)
+		k.Warn(fmt.Errorf("%s: %w", name, err))
+	default:
+		k.failed = true
+		fmt.Fprintf(k.table, "%s\t%s\tERROR\n", name, what)
+		k.Error(fmt.Errorf("%s: %w", name, err))
 	}
-	k.failed = true
-	fmt.Fprintf(k.table, "%s\t%s\tERROR\n", name, what)
-	k.Warn(fmt.Errorf("%s: %w", name, err))
+}
+
+// retention reports how long answers are kept, and rules for providers that do not exist.
+func (k *check) retention() {
+	var unknown error
+	for _, name := range k.config.unknownProviders() {
+		unknown = errors.Join(unknown, Usagef(unknownProviderHint, "%s is not a provider", name))
+	}
+	if unknown != nil {
+		unknown = &warning{unknown}
+	}
+	k.line("retention", k.config.Retention.String(), unknown)
 }
 
 // addresses reports where the server listens and how others reach it. An exposure without tokens is reported at the one
@@ -163,6 +182,8 @@ func (k *check) database(ctx context.Context) (schema *store.Schema, words strin
 			return nil, "", err
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
 	schema, err = store.Inspect(ctx, k.config.DB)
 	if err != nil {
 		return nil, "", err
@@ -193,7 +214,7 @@ func (k *check) certificate() (string, error) {
 	}
 	words := fmt.Sprintf("%s, until %s", k.config.TLSCert, leaf.NotAfter.Format(time.DateOnly))
 	if time.Now().After(leaf.NotAfter) {
-		return words, errors.New("the certificate has expired")
+		return words, &warning{errors.New("the certificate has expired")}
 	}
 	return words, nil
 }
@@ -258,7 +279,7 @@ func (k *check) publishing(ctx context.Context, schema *store.Schema, readable b
 			}
 			ring, words, err := k.keys()
 			k.line("keys", words, err)
-			if err == nil && readable {
+			if ring != nil && readable {
 				words, err = k.log(ctx, origin, ring, schema)
 				k.line("log", words, err)
 			}
@@ -305,7 +326,8 @@ func (k *check) unused() {
 	k.Hint(fmt.Sprintf("%s %s no effect without %s", strings.Join(unused, ", "), have, needs))
 }
 
-// keys reports which keys would sign. If the server would create one for the log, the returned ring is a temporary one.
+// keys reports which keys would sign, and a [warning] if manifests would wait for one. If the server would create one
+// for the log, the returned ring is a temporary one.
 func (k *check) keys() (ring *keyring.Ring, words string, err error) {
 	uses := []keyring.Use{keyring.Log}
 	if k.config.Publish.number() == 3 {
@@ -315,6 +337,7 @@ func (k *check) keys() (ring *keyring.Ring, words string, err error) {
 		return nil, "", err
 	}
 	var all []string
+	var wait error
 	for _, use := range uses {
 		key, _, err := ring.Signer(use)
 		isNew := errors.Is(err, keyring.ErrNoKey) &&
@@ -324,7 +347,7 @@ func (k *check) keys() (ring *keyring.Ring, words string, err error) {
 			all = append(all, fmt.Sprintf("%s: will be created", use))
 		case errors.Is(err, keyring.ErrNoKey) && use == keyring.Manifest: // the server starts, and manifests wait
 			all = append(all, fmt.Sprintf("%s: none can sign", use))
-			k.Warn(fmt.Errorf("keys: %w", unusableKey(use, err)))
+			wait = &warning{unusableKey(use, err)}
 		case err != nil:
 			return nil, strings.Join(append(all, string(use)), ", "), unusableKey(use, err)
 		default:
@@ -337,7 +360,7 @@ func (k *check) keys() (ring *keyring.Ring, words string, err error) {
 			}
 		}
 	}
-	return ring, strings.Join(all, ", "), nil
+	return ring, strings.Join(all, ", "), wait
 }
 
 // log opens the transparency log as a server does but without writing, to compare its checkpoint with the copy beside
@@ -345,6 +368,8 @@ func (k *check) keys() (ring *keyring.Ring, words string, err error) {
 func (k *check) log(
 	ctx context.Context, origin string, ring *keyring.Ring, schema *store.Schema,
 ) (words string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
 	name := logName(origin)
 	if schema != nil && schema.Version > 0 && schema.Version < schema.Newest {
 		return name + ", not checked before the database is upgraded", nil

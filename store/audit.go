@@ -101,8 +101,9 @@ func (tx *transaction) audit(ctx context.Context, tenant string, e AuditEntry) e
 		return err
 	}
 	tx.logger.LogAttrs(
-		ctx, slog.LevelInfo, "administrative act", slog.String("action", string(e.Action)),
-		slog.String("actor", e.Actor), slog.String("tenant", e.Tenant), slog.String("object", e.Object),
+		ctx, slog.LevelInfo, "recorded in the audit log", slog.String("action", string(e.Action)),
+		slog.String("detail", e.Detail), slog.String("actor", e.Actor), slog.String("tenant", e.Tenant),
+		slog.String("object", e.Object),
 	)
 	return tx.insert(
 		ctx, "audit", "tenant, seq, action, object, entry", tenant, e.Seq, string(e.Action), e.Object, tx.text(encoded),

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
 	"github.com/ibidhq/ibid/internal/sqlite"
@@ -82,7 +81,7 @@ func (d dialect) migrate(
 // migratePostgres brings the tables up to date, excluding other processes. It uses connections of its own, because a
 // migration may take any time.
 func migratePostgres(ctx context.Context, config *pgx.ConnConfig) error {
-	db := stdlib.OpenDB(*config)
+	db := openPGX(config)
 	err := newDialect(true).migrate(ctx, db, func(ctx context.Context) (func() error, error) {
 		conn, err := db.Conn(ctx)
 		if err != nil {
@@ -188,7 +187,7 @@ func Inspect(ctx context.Context, dsn string) (*Schema, error) {
 		var config *pgx.ConnConfig
 		if config, err = parsePostgres(dsn); err == nil {
 			config.RuntimeParams["default_transaction_read_only"] = "on"
-			db = stdlib.OpenDB(*config)
+			db = openPGX(config)
 		}
 	} else {
 		db, err = sqlite.Open(dsn, url.Values{"mode": {"ro"}, "_pragma": {sqlite.BusyTimeout(5 * time.Second)}})
@@ -213,8 +212,11 @@ func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
 	for _, source := range provider.ListSources() {
 		s.Newest = max(s.Newest, source.Version)
 	}
-	if found, err := d.hasTable(ctx, db, versionTable); err != nil || !found {
-		return s, errors.Join(err, d.refuseOlder(ctx, db))
+	switch found, err := d.hasTable(ctx, db, versionTable); {
+	case err != nil:
+		return s, err
+	case !found:
+		return s, d.refuseOlder(ctx, db)
 	}
 	err = db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable).Scan(&s.Version)
 	if err != nil || s.Version == 0 {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/ibidhq/ibid/internal/file"
@@ -184,8 +183,8 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	plain := config.Copy()
 	timeoutDial(config)
-	s.db = newPool(stdlib.OpenDB(*config, timeoutOptions()...), 8, 8)
-	s.urgent = newPool(stdlib.OpenDB(*config, timeoutOptions()...), 1, 1)
+	s.db = newPool(openPGX(config, timeoutOptions()...), 8, 8)
+	s.urgent = newPool(openPGX(config, timeoutOptions()...), 1, 1)
 	migrate := func(ctx context.Context) error {
 		err := migratePostgres(ctx, plain)
 		if err == nil {

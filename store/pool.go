@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // pool is a pool of connections to one database. After the server has been away, connections from before are dead,
@@ -62,6 +63,40 @@ func (p *pool) BeginTx(ctx context.Context, o *sql.TxOptions) (tx *sql.Tx, err e
 	return tx, err
 }
 
+// openPGX opens the database that config names.
+func openPGX(config *pgx.ConnConfig, o ...stdlib.OptionOpenDB) *sql.DB {
+	return sql.OpenDB(briefConnector{stdlib.GetConnector(*config, o...)})
+}
+
+// briefConnector connects like pgx, with errors that say each thing once.
+type briefConnector struct{ driver.Connector }
+
+// Connect is like that of [driver.Connector].
+func (c briefConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, &briefError{err}
+	}
+	return conn, nil
+}
+
+// briefError is an error of connecting. pgx lists its attempts in lines, and with sslmode=prefer, the default, it makes
+// two at each address, which mostly end in the same way.
+type briefError struct{ error }
+
+func (e *briefError) Unwrap() error { return e.error }
+
+func (e *briefError) Error() string {
+	head, rest, _ := strings.Cut(e.error.Error(), "\n")
+	var attempts []string
+	for line := range strings.Lines(rest) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(attempts, line) {
+			attempts = append(attempts, line)
+		}
+	}
+	return strings.TrimSpace(head + " " + strings.Join(attempts, "; "))
+}
+
 // retry repeats do with one connection after another while these are dead. Each fails only once.
 func (p *pool) retry(do func() error) error {
 	for range p.size {
@@ -96,7 +131,8 @@ func unreachable(err error) error {
 	pg, answered := errors.AsType[*pgconn.PgError](err)
 	connect, connecting := errors.AsType[*pgconn.ConnectError](err)
 	switch {
-	case connecting && !answered, connecting && pg.Code == "57P03": // it starts or stops
+	case connecting && !answered,
+		connecting && (pg.Code == "57P03" || strings.HasPrefix(pg.Code, "53")): // it starts, stops or has no room
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case connecting:
 		return advised(err, pg, connect.Config.User, connect.Config.Database)

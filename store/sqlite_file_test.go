@@ -133,6 +133,25 @@ func TestPostgresNotSetUp(t *testing.T) {
 	}
 }
 
+// A server without room for another connection is away for now, like one that is down: ibid starts without it.
+func TestPostgresHasNoRoom(t *testing.T) {
+	server := testenv.Postgres(t)
+	admin := testenv.Must(sql.Open("pgx", server.DSN))(t)
+	defer admin.Close()
+	_ = testenv.Must(admin.Exec(`CREATE ROLE crowded LOGIN CONNECTION LIMIT 0; GRANT ALL ON SCHEMA public TO crowded`))(t)
+	dsn := strings.Replace(server.DSN, "user=postgres", "user=crowded", 1)
+	if _, err := store.Inspect(t.Context(), dsn); !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("inspecting: %v", err)
+	}
+	s := testenv.Must(store.Open(t.Context(), dsn, &store.Options{Later: true}))(t)
+	defer func() { testenv.OK(t, s.Close()) }()
+	if err := s.Put(t.Context(), []*store.Call{call(1, "Away.")}); !errors.Is(err, store.ErrUnreachable) || !store.IsTemporary(err) {
+		t.Errorf("putting: %v", err)
+	}
+	_ = testenv.Must(admin.Exec("ALTER ROLE crowded CONNECTION LIMIT 20"))(t)
+	put(t, s, call(2, "Back."))
+}
+
 // PostgreSQL is unreachable when the store is opened: operations fail until it is back, and then succeed without
 // intervention.
 func TestOpenLater(t *testing.T) {

@@ -59,13 +59,11 @@ seconds (drain); a second signal ends it at once.`,
 			}
 			if check {
 				return server.Check(cmd.Context(), c, &server.CheckOptions{
-					Out: w.out,
-					Env: w.env,
-					Warn: func(err error) {
-						say(w.err, "%v", err)
-						hint(w.err, explain(err).hint)
-					},
-					Hint: func(advice string) { hint(w.err, advice) },
+					Out:   w.out,
+					Env:   w.env,
+					Error: func(err error) { sayProblem(w.err, "error", err) },
+					Warn:  func(err error) { sayProblem(w.err, "warning", err) },
+					Hint:  func(advice string) { hint(w.err, advice) },
 				})
 			}
 			ctx, stop := stopSignals(cmd.Context())
@@ -76,6 +74,12 @@ seconds (drain); a second signal ends it at once.`,
 	c.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&check, "check", false, "check the configuration, report what it would do, and exit")
 	return cmd
+}
+
+// sayProblem writes what a check found, and what to do about it.
+func sayProblem(w io.Writer, severity string, err error) {
+	say(w, "%s: %v", severity, err)
+	hint(w, explain(err).hint)
 }
 
 // whereText shows a person at a terminal where everything is.

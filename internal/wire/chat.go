@@ -298,10 +298,14 @@ func (p *chat) candidate(index int) *choice {
 	c.known = true
 	if !c.marked && p.numbers != nil {
 		c.marked = true
-		p.emit(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Style: p.style, Refs: p.numbers}})
+		m := &Markers{Style: p.style, Refs: p.numbers, Names: p.style == bracketNumber && !p.countsOnly()}
+		p.emit(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: m})
 	}
 	return c
 }
+
+// countsOnly reports whether the model cites by numbers in brackets and in no other way, which Perplexity's are taught.
+func (p *chat) countsOnly() bool { return p.flavour == perplexityChat || isSonar(p.model) }
 
 func (p *chat) finished(index int, v scan.Value, refused bool) {
 	s := v.Str()

@@ -112,6 +112,7 @@ func (g *generate) Parse(_ []byte, doc scan.Value) bool {
 		g.addPiece(g.cand, 0, content)
 		return true
 	}
+	g.unread(doc, generateReads)
 	return eachDocument(doc, func(doc scan.Value) bool { return g.document(doc, true) })
 }
 

@@ -211,6 +211,9 @@ func Another(format, id string, event []byte, doc scan.Value) bool {
 		return next != id
 	}
 	s := shapeOf(event, doc)
+	if format == "generic-sources" { // it has no streams
+		return looksGenericSources(s)
+	}
 	if choices := scan.Elements(s.val("choices")); choices.Next() {
 		return choices.Val.Get("message").IsObject() && !choices.Val.Get("delta").IsObject()
 	}
