@@ -160,6 +160,7 @@ var allowedModules = map[string][]string{
 		"github.com/klauspost/compress",
 		"github.com/prometheus/client_golang/prometheus",
 		"go.opentelemetry.io/otel",
+		"golang.org/x/net/http/httpguts",
 		"golang.org/x/sync",
 		"golang.org/x/time",
 	},
@@ -217,6 +218,7 @@ var testModules = []string{
 	"golang.org/x/mod/sumdb",
 	"golang.org/x/net/dns/dnsmessage", // names whose addresses change
 	"golang.org/x/net/html",
+	"golang.org/x/net/http2", // clients that break its rules
 }
 
 // ioPackages are the packages of the standard library that packages before tee must not import: they only convert

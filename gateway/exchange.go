@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
@@ -126,6 +128,9 @@ func (e *exchange) admit(known *Identity) error {
 			p.Detail = fmt.Sprintf("there is no upstream %q", name)
 		}
 		return p
+	}
+	if !httpguts.ValidHeaderFieldName(e.in.Method) { // a token, as names of headers are
+		return NewProblem(CodeBadRequest, "the request's method is not a token", "")
 	}
 	if leavesBase(path) {
 		return NewProblem(CodeBadRequest, "the path leaves the upstream's base URL",
@@ -300,6 +305,12 @@ func (e *exchange) upstreamFailed(err error) {
 	if e.in.Context().Err() != nil {
 		e.status = statusClientGone
 		panic(http.ErrAbortHandler) // a client that left must not see an answer that never was
+	}
+	if e.upload != nil {
+		if failed := e.upload.failed.Load(); failed != nil { // the client's fault: the upstream was not asked
+			e.refuse(unreadable(*failed))
+			return
+		}
 	}
 	p := upstreamProblem(e.up.Name, err)
 	e.g.log.LogAttrs(e.in.Context(), slog.LevelWarn, "an upstream sent no response", slog.String("upstream", e.up.Name),

@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -82,6 +84,22 @@ func TestUpstreamSpeaksForItself(t *testing.T) {
 			testenv.Equal(t, path+": header", passes, of(res.Header))
 			testenv.Equal(t, path+": trailer "+prefix, passes, of(res.Trailer))
 		}
+	}
+}
+
+// Trailers that RFC 9110 forbids are not forwarded: a client rejects a response that announces them.
+func TestForbiddenTrailers(t *testing.T) {
+	for _, path := range []string{captured, "/up/v1/files"} {
+		w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			fmt.Fprint(w, "{}")
+			flush(w)
+			for _, name := range []string{"Content-Length", "Transfer-Encoding", "Content-Type", "Host", "If-Match", "Trailer", "X-Theirs"} {
+				w.Header().Set(http.TrailerPrefix+name, "1")
+			}
+		}, nil)
+		res, _ := w.do(t, w.request(t, "POST", path, strings.NewReader("{}")))
+		testenv.Equal(t, path, http.Header{"X-Theirs": {"1"}}, res.Trailer)
 	}
 }
 

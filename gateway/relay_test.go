@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -22,6 +23,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
@@ -567,6 +570,85 @@ func TestSmuggling(t *testing.T) {
 				t.Errorf("the upstream saw another request: %s", <-seen)
 			}
 		})
+	}
+}
+
+// A request that is not encoded as it says is the client's fault, also if its body is streamed to the upstream.
+func TestClientFaults(t *testing.T) {
+	const chunked = "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+	for _, path := range []string{captured, "/up/v1/files"} {
+		for name, rest := range map[string]string{
+			"size of a chunk":   chunked + "2x\r\n{}\r\n0\r\n\r\n",
+			"end of a chunk":    chunked + "2\r\n{}xx0\r\n\r\n",
+			"negative size":     chunked + "-2\r\n{}\r\n0\r\n\r\n",
+			"not a second size": chunked + "2\r\n{}\r\nzz\r\n\r\n",
+		} {
+			w := newWorld(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }, nil)
+			c := w.raw(t, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\n"+rest)
+			if res, body := readRaw(t, bufio.NewReader(c)); res.StatusCode != 400 {
+				t.Errorf("%s, %s: got %d %s", path, name, res.StatusCode, body)
+			}
+		}
+	}
+}
+
+// Over HTTP/2 a request can have a method with a space, and a body of another length than announced.
+func TestClientFaultsHTTP2(t *testing.T) {
+	for _, path := range []string{captured, "/up/v1/files"} {
+		for name, test := range map[string]struct{ method, length string }{
+			"method": {"PO ST", ""}, "length": {"POST", "5"},
+		} {
+			w := newWorld(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }, nil)
+			c := w.raw(t, http2.ClientPreface)
+			framer := http2.NewFramer(c, c)
+			testenv.OK(t, framer.WriteSettings())
+			var block bytes.Buffer
+			encoder := hpack.NewEncoder(&block)
+			for _, field := range [][2]string{
+				{":method", test.method}, {":scheme", "http"}, {":authority", "localhost"}, {":path", path}, {"content-length", test.length},
+			} {
+				if field[1] != "" {
+					testenv.OK(t, encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
+				}
+			}
+			testenv.OK(t, framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}))
+			testenv.OK(t, framer.WriteData(1, true, []byte("{}")))
+			framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+			for {
+				frame, err := framer.ReadFrame()
+				testenv.OK(t, err)
+				if r, ok := frame.(*http2.RSTStreamFrame); ok {
+					if name == "method" && r.ErrCode == http2.ErrCodeProtocol {
+						break // the server refused it
+					}
+					t.Fatalf("%s, %s: reset with %v", path, name, r.ErrCode)
+				}
+				if h, ok := frame.(*http2.MetaHeadersFrame); ok {
+					if status := h.PseudoValue("status"); status != "400" {
+						t.Errorf("%s, %s: got %s", path, name, status)
+					}
+					break
+				}
+			}
+		}
+	}
+}
+
+// Clients that send nonsense cannot flood the log.
+func TestBrokenConnectionsAreLimitedInLog(t *testing.T) {
+	var log bytes.Buffer
+	server := gateway.NewServer("", http.NotFoundHandler(), &gateway.ServerOptions{
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	for range 500 {
+		server.ErrorLog.Print("http2: server: error reading preface from client 127.0.0.1:1: nonsense")
+	}
+	server.ErrorLog.Print("http: panic serving 127.0.0.1:1: a fault\ngoroutine 1")
+	if n := strings.Count(log.String(), "nonsense"); n == 0 || n > 20 {
+		t.Errorf("%d lines", n)
+	}
+	if !strings.Contains(log.String(), "panic serving") || !strings.Contains(log.String(), "lines_left_out=480") {
+		t.Errorf("the log ends with %s", log.String()[max(0, len(log.String())-300):])
 	}
 }
 

@@ -111,6 +111,7 @@ type upload struct {
 	w      http.ResponseWriter
 	idle   time.Duration
 	closed atomic.Bool
+	failed atomic.Pointer[error] // why the rest did not arrive
 
 	mu    sync.Mutex // held during reads of the body
 	whole bool       // it was read to its end
@@ -124,9 +125,12 @@ func (u *upload) Read(p []byte) (int, error) {
 	}
 	setReadDeadline(u.w, time.Now().Add(u.idle))
 	n, err := u.body.Read(p)
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
 		u.whole = true
 		setReadDeadline(u.w, time.Time{})
+	case err != nil:
+		u.failed.CompareAndSwap(nil, &err)
 	}
 	return n, err
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/ibidhq/ibid/manifest"
 )
 
@@ -71,7 +73,7 @@ func announce(h, trailer http.Header) int {
 	}
 	var names []string
 	for name := range trailer {
-		if !isWithheld(name) {
+		if isTrailer(name) {
 			names = append(names, name)
 		}
 	}
@@ -88,7 +90,7 @@ func (e *exchange) passTrailer(h http.Header, announced int) {
 	}
 	_ = e.flush() // without it the server would give a short body a length, and no trailers
 	for name, values := range e.res.Trailer {
-		if values = forwardedValues(name, values); len(values) == 0 {
+		if values = forwardedValues(name, values); len(values) == 0 || !isTrailer(name) {
 			continue
 		}
 		if len(e.res.Trailer) != announced {
@@ -97,6 +99,10 @@ func (e *exchange) passTrailer(h http.Header, announced int) {
 		h[name] = values
 	}
 }
+
+// isTrailer reports whether an upstream's trailer may be forwarded. Fields about framing, routing and content are
+// forbidden in trailers (RFC 9110, section 6.5.1): clients reject a response that announces them.
+func isTrailer(name string) bool { return !isWithheld(name) && httpguts.ValidTrailerHeader(name) }
 
 const (
 	smallBuffer = 2 << 10

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -8,12 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // The limits of [NewServer].
@@ -52,7 +56,7 @@ func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    MaxHeader,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:          stdlog.New(newLimitedLog(log), "", 0),
 		Protocols:         new(http.Protocols),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second, WriteByteTimeout: 2 * time.Minute,
@@ -62,6 +66,38 @@ func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 	s.Protocols.SetHTTP2(true)
 	s.Protocols.SetUnencryptedHTTP2(true)
 	return s
+}
+
+// Limits of the lines about broken connections, of which a client can cause any number.
+const (
+	brokenBurst = 20
+	brokenEvery = 10 * time.Second
+)
+
+// limitedLog logs the lines of an HTTP server: all panics, and of others, which are about broken connections, only some.
+type limitedLog struct {
+	log     *slog.Logger
+	limiter *rate.Limiter
+	left    atomic.Int64 // lines left out since the last one
+}
+
+func newLimitedLog(log *slog.Logger) *limitedLog {
+	return &limitedLog{log: log, limiter: rate.NewLimiter(rate.Every(brokenEvery), brokenBurst)}
+}
+
+// Write logs one line.
+func (l *limitedLog) Write(line []byte) (int, error) {
+	if !bytes.Contains(line, []byte("panic serving")) && !l.limiter.Allow() {
+		l.left.Add(1)
+		return len(line), nil
+	}
+	var attrs []slog.Attr
+	if n := l.left.Swap(0); n > 0 {
+		attrs = []slog.Attr{slog.Int64("lines_left_out", n)}
+	}
+	message := string(bytes.TrimSuffix(line, []byte("\n")))
+	l.log.LogAttrs(context.Background(), slog.LevelWarn, message, attrs...)
+	return len(line), nil
 }
 
 // gracefulHandler is the handler of a server that stops gracefully: for a while, each response announces that it is the
