@@ -2,6 +2,7 @@ package ibid
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,10 @@ var shapes = map[string]func(n int) string{
 		}
 		return b.String() + strings.Repeat("\n", n/2) + "a"
 	},
+	"blank lines in items": func(n int) string { return strings.Repeat("- ", 60) + "a\n" + strings.Repeat("\n", n) },
+	"blank lines in code in items": func(n int) string {
+		return strings.Repeat("- ", 60) + "```\n" + strings.Repeat("\n", n) + "a"
+	},
 	"tasks":         repeated("- [ ] a\n"),
 	"rules":         repeated("---\n"),
 	"white space":   repeated(" \n"),
@@ -114,7 +119,12 @@ var renderings = map[string]func(a *Answer) string{
 	"html":      func(a *Answer) string { return a.Render(&RenderOptions{Style: StyleHTML}) },
 	"footnotes": func(a *Answer) string { return a.Render(&RenderOptions{Style: StyleFootnotes}) },
 	"latex":     func(a *Answer) string { return a.Render(&RenderOptions{Style: StyleLaTeX, List: true}) },
-	"live":      renderLive,
+	"claims": func(a *Answer) string {
+		return a.Render(&RenderOptions{Style: StyleHTML, List: true, Cited: func([]int) (before, after string) {
+			return "<b>", "</b>"
+		}})
+	},
+	"live": renderLive,
 }
 
 func renderLive(a *Answer) string {
@@ -127,6 +137,23 @@ func renderLive(a *Answer) string {
 	}
 	live.Event(Event{Kind: EventAnswer, Answer: a})
 	return b.String()
+}
+
+// A rendering takes at most 2 KB of memory for a byte of the text, garbage included, whatever the text.
+func TestRenderMemoryBounded(t *testing.T) {
+	const size, perByte = 30_000, 2048
+	for name, shape := range shapes {
+		a, _ := boundsAnswer(shape(size), "T", "https://s.example/p")
+		for _, style := range []string{"claims", "latex", "live"} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			renderings[style](a)
+			runtime.ReadMemStats(&after)
+			if got := (after.TotalAlloc - before.TotalAlloc) / size; got > perByte {
+				t.Errorf("%s, %s: %d bytes for each", name, style, got)
+			}
+		}
+	}
 }
 
 // No rendering is longer than 16 times the answer and a megabyte, whatever is in it.

@@ -28,7 +28,7 @@ type Verifier struct {
 	Fetcher *snapshot.Fetcher // nil means one with the default options
 	Texts   *snapshot.Texts   // nil means a new one
 	Checker support.Checker   // compares claims with excerpts; nil means [support.Lexical]
-	Judge   support.Checker   // a model that may call a claim unsupported though its excerpt was found; nil for none
+	Judge   support.Checker   // is asked instead of Checker if it is not nil: see [support.WithJudge]
 	Memory  Memory            // nil means a [MemoryMap]
 	Copies  snapshot.Copies   // where sources are read from when Offline; nil if nowhere
 

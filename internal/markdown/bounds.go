@@ -25,7 +25,8 @@ const (
 	// before one.
 	deepest       = 64
 	deepestIndent = 2 * deepest
-	// Quotes and lists that start on one line, after the second.
+	// Quotes and lists that start on one line, after the second. As many again that stay open in a blank line that
+	// follows another one: goldmark keeps a record of each until the outermost ends.
 	nestingFloor, nestingPer = 16 << 10, 1.0 / 16
 	// Bytes and delimiters that goldmark may read again to find out that they begin nothing.
 	workFloor, workPer = 128 << 10, 16
@@ -125,11 +126,12 @@ func (b *bounds) spend(line []byte, at int, n ast.Node) {
 // match matches a delimiter with the preceding ones as goldmark does at the end of a block, to find out what that
 // costs.
 func (b *bounds) match(d *parser.Delimiter) {
+	const perDelimiter = 4 // as much work as that many bytes: in a long block each is far from the next in memory
 	closer := *d
 	for closer.CanClose && closer.Length > 0 {
 		i, n := len(b.delimiters)-1, 0
 		for ; i >= 0 && n == 0; i-- {
-			b.work--
+			b.work -= perDelimiter
 			if o := b.delimiters[i]; o.CanOpen && o.Processor.CanOpenCloser(o, &closer) {
 				n = o.CalcComsumption(&closer)
 			}
@@ -375,9 +377,21 @@ func (t cellCode) Transform(doc *ast.Document, reader text.Reader, _ parser.Cont
 func shallow(txt string) []byte {
 	const some = 2 // marks on one line that are not counted
 	left := nestingFloor + int(nestingPer*float64(len(txt)))
+	leftBlank := left
+	open, blank := 0, false // at most as many quotes and lists are open; the line before is blank
 	source := []byte(txt)
 	at := 0
 	for line := range strings.Lines(txt) {
+		if strings.Trim(line, " \t\r\n") == "" {
+			if blank {
+				leftBlank -= open
+			}
+			if blank = true; leftBlank < 0 && open > 0 {
+				source[at], open = 'x', 0
+			}
+			at += len(line)
+			continue
+		}
 		marks, columns := 0, 0
 		lead := len(line) - len(strings.TrimLeft(line, ">-+*. \t)0123456789"))
 		for i := range lead {
@@ -396,6 +410,7 @@ func shallow(txt string) []byte {
 				break
 			}
 		}
+		open, blank = min(open, columns/2)+marks, false
 		at += len(line)
 	}
 	return source

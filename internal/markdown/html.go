@@ -144,11 +144,9 @@ func (e *editor) leaves(n ast.Node) {
 func (e *editor) insertBlock(blocks []Block, m Mark, index int) {
 	p := ast.NewParagraph()
 	p.AppendChild(p, &inserted{mark: index})
-	for _, b := range blocks {
-		if b.Start >= m.At {
-			e.root.InsertBefore(e.root, b.node, p)
-			return
-		}
+	if i := sort.Search(len(blocks), func(i int) bool { return blocks[i].Start >= m.At }); i < len(blocks) {
+		e.root.InsertBefore(e.root, blocks[i].node, p)
+		return
 	}
 	if last := e.root.LastChild(); last != nil && last.Kind() == east.KindFootnoteList {
 		e.root.InsertBefore(e.root, last, p)

@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"bytes"
-	"slices"
 	"sort"
 	"strings"
 	"unicode"
@@ -72,10 +71,10 @@ func (s *Blocks) begins(txt []byte) bool {
 	if s.parser == nil {
 		s.parser = parser.NewParser(
 			parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-			parser.WithParagraphTransformers(util.Prioritized(parser.LinkReferenceParagraphTransformer, 100)),
+			parser.WithParagraphTransformers(util.Prioritized(definitions{}, 100)),
 		)
 	}
-	doc := s.parser.Parse(text.NewReader(slices.Clip(txt))) // it appends to its input
+	doc := s.parser.Parse(text.NewReader(shallow(string(txt))))
 	for n := doc.LastChild(); n != nil; n = n.PreviousSibling() {
 		last := n
 		if n.Kind() == ast.KindList {

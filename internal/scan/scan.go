@@ -214,6 +214,17 @@ func escaped(s []byte, i int) bool {
 	return (i-k)&1 == 1
 }
 
+// SkipSpace returns the offset of the first byte from i on that is not white space.
+func SkipSpace(b []byte, i int) int { return space(b, i) }
+
+// ValueEnd returns the offset after the value that begins at i, or i if no value can begin there.
+func ValueEnd(b []byte, i int) int {
+	if i >= len(b) {
+		return i
+	}
+	return valueEnd(b, i)
+}
+
 // valueEnd returns the offset after the value that begins at i, or i if no value can begin there.
 func valueEnd(b []byte, i int) int {
 	switch b[i] {

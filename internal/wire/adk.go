@@ -29,8 +29,6 @@ func looksADK(s *shape) bool {
 	return s.val("content").Get("parts").IsArray() && s.hasAny("invocationId", "invocation_id", "author")
 }
 
-var adkReads = readPaths(`content groundingmetadata citationmetadata actions customMetadata`)
-
 // Parse implements [Parser].
 func (p *adk) Parse(_ []byte, doc scan.Value) bool {
 	return eachDocument(doc, p.event)
@@ -124,8 +122,6 @@ func newLive(c *Config) Parser {
 func looksLive(s *shape) bool {
 	return s.val("serverContent").IsObject() || s.val("setupComplete").IsObject() || s.val("server_content").IsObject()
 }
-
-var liveReads = readPaths(`servercontent.modelturn servercontent.groundingmetadata servercontent.urlcontextmetadata`)
 
 // Parse implements [Parser].
 func (p *live) Parse(_ []byte, doc scan.Value) bool {

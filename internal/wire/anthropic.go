@@ -100,6 +100,7 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 			return true
 		}
 	}
+	p.unread(doc, anthropicReads)
 	p.emitOnce(&p.out, requestDocuments)
 	var kind string
 	var index, block, delta, message scan.Value

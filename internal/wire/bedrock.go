@@ -72,6 +72,7 @@ func (p *converse) Parse(event []byte, doc scan.Value) bool {
 		p.raw(part, text)
 		return true
 	}
+	p.unread(doc, converseReads)
 	p.emitOnce(&p.out, converseDocuments)
 	if message := doc.Path("output", "message"); message.IsObject() {
 		p.body(doc, message)
@@ -371,6 +372,7 @@ func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
 		p.raw(Part{}, text)
 		return true
 	}
+	p.unread(doc, bedrockRAGReads)
 	var e struct{ guardrail, output, text, part, citation, chunk, bytes, trace, session, control scan.Value }
 	doc.Read(scan.Fields{
 		{"guardrail", &e.guardrail},

@@ -15,14 +15,15 @@ import (
 // knows. A list is no proof of who sent it: several servers use each of these names.
 
 // chatReads are the members of Chat Completions that may look like sources.
-var chatReads = func() reads {
+var chatReads = func() *reads {
 	var paths strings.Builder
 	paths.WriteString(`citations searchresults websearch searchinfo references sources event images videos
 		relatedquestions vertexaigroundingmetadata groundingmetadata vertexaiurlcontextmetadata vertexaicitationmetadata
 		choices.groundingmetadata choices.messages choices.contentfilterresults `)
 	for _, carrier := range [...]string{"message", "delta"} {
 		for name := range strings.FieldsSeq(`citations annotations context searchresults references sources websearch
-			searchinfo groundingmetadata vertexaigroundingmetadata content contentblocks executedtools toolcalls
+			searchinfo groundingmetadata vertexaigroundingmetadata content/ content.citations content.thinking content.referenceids
+			contentblocks executedtools toolcalls
 			functioncall providerspecificfields.citations providerspecificfields.citation
 			providerspecificfields.websearchresults providerspecificfields.thinkingblocks thinkingblocks
 			reasoningdetails`) {

@@ -55,6 +55,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 		p.raw(p.delta.part, text)
 		return true
 	}
+	p.unread(doc, cohere2Reads)
 	if !p.begun {
 		p.begun = true
 		p.head(HeadModel, p.Request.Get("model")) // its answers do not have it
@@ -363,6 +364,7 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 		p.raw(Part{}, text)
 		return true
 	}
+	p.unread(doc, cohere1Reads)
 	if !p.begun {
 		p.begun = true
 		p.head(HeadModel, p.Request.Get("model"))

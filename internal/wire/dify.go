@@ -23,9 +23,6 @@ func looksDify(s *shape) bool {
 		s.has("conversation_id", "message_id"))
 }
 
-var difyReads = readPaths(`metadata.retrieverresources metadata.usage metadata.annotationreply
-	data thought observation toolinput`)
-
 // Parse implements [Parser].
 func (p *dify) Parse(_ []byte, doc scan.Value) bool {
 	if text, _, ok := p.deltas.match(doc); ok {

@@ -112,6 +112,7 @@ func (g *generate) Parse(_ []byte, doc scan.Value) bool {
 		g.addPiece(g.cand, 0, content)
 		return true
 	}
+	g.unread(doc, generateReads)
 	return eachDocument(doc, func(doc scan.Value) bool { return g.document(doc, true) })
 }
 
@@ -411,6 +412,11 @@ func (g *generate) Close() {
 	for _, c := range g.order {
 		g.emitKept(c)
 	}
+}
+
+// Whole implements [Body].
+func (g *generate) Whole() bool {
+	return slices.ContainsFunc(g.order, func(c *candidate) bool { return c.length > 0 })
 }
 
 // groundingField names a field of the metadata that is kept until the candidate ends.

@@ -69,6 +69,9 @@ func textOf(v scan.Value) scan.Value {
 	return nil
 }
 
+// sampledElements is how many elements show what a list has.
+const sampledElements = 8
+
 // listOf returns the first list whose elements are sources: all have a name or an address.
 func listOf(v scan.Value) scan.Value {
 	for _, name := range listNames {
@@ -77,7 +80,7 @@ func listOf(v scan.Value) scan.Value {
 			continue
 		}
 		sources := true
-		for a, n := scan.Elements(list), 0; n < unreadElements && sources && a.Next(); n++ {
+		for a, n := scan.Elements(list), 0; n < sampledElements && sources && a.Next(); n++ {
 			p, ok := element(a.Val)
 			sources = ok && (p.URL != "" || p.Title != "" || p.Filename != "" || p.ID != "")
 		}
@@ -102,7 +105,7 @@ func (p *generic) Parse(_ []byte, doc scan.Value) bool {
 	if !text.IsString() {
 		return false
 	}
-	p.unread(doc, genericReads)
+	p.unreadBut(doc, genericReads, list)
 	for _, name := range [...]string{"id", "request_id", "requestId"} {
 		if id := doc.Get(name); id.IsString() {
 			p.head(HeadID, id)
@@ -135,19 +138,8 @@ func (p *generic) Parse(_ []byte, doc scan.Value) bool {
 	return true
 }
 
-// genericReads are the members that were tried.
-var genericReads = func() reads {
-	var paths strings.Builder
-	for _, list := range listNames {
-		for _, prefix := range append([]string{""}, wrapNames...) {
-			if prefix != "" {
-				prefix += "."
-			}
-			paths.Write(appendFolded([]byte(" "+prefix), []byte(list)))
-		}
-	}
-	return readPaths(paths.String())
-}()
+// genericReads are none: what is not read is reported.
+var genericReads = readPaths("")
 
 // read reads an element of the list.
 func (p *generic) read(v scan.Value) (*Source, bool) {

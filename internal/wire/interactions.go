@@ -86,6 +86,7 @@ func (p *interactions) Parse(event []byte, doc scan.Value) bool {
 		p.raw(p.deltas.part, content)
 		return true
 	}
+	p.unread(doc, interactionsReads)
 	e := readInteraction(doc)
 	kind := e.kind.Bytes()
 	if len(kind) == 0 && !e.isResource() {

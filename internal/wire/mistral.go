@@ -31,6 +31,7 @@ func (p *conversations) Parse(_ []byte, doc scan.Value) bool {
 		p.raw(p.delta.part, text)
 		return true
 	}
+	p.unread(doc, conversationsReads)
 	switch kind := string(doc.Type()); kind {
 	case "message.output.delta":
 		p.outputDelta(doc)

@@ -24,10 +24,6 @@ func looksOCI(s *shape) bool {
 		strings.HasPrefix(s.val("chatResponse").Get("apiFormat").Str(), "COHERE")
 }
 
-var ociReads = readPaths(`chatresponse.citations chatresponse.documents chatresponse.searchqueries
-	chatresponse.chathistory chatresponse.message citations documents searchqueries chathistory message
-	chatresponse.toolcalls toolcalls`)
-
 // Parse implements [Parser].
 func (p *oci) Parse(_ []byte, doc scan.Value) bool {
 	if text, _, ok := p.delta.match(doc); ok {

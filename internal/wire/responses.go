@@ -97,6 +97,7 @@ func (p *responses) Parse(event []byte, doc scan.Value) bool {
 		}
 		return true
 	}
+	p.unread(doc, responsesReads)
 	kind := doc.Type()
 	if len(kind) == 0 {
 		if isBody(doc) {

@@ -45,8 +45,6 @@ func looksCortex(s *shape) bool {
 
 const cortexCitation = "cortex_search_citation"
 
-var cortexReads = readPaths(`content annotation annotations tooluse toolresult table chart metadata`)
-
 // Parse implements [Parser].
 func (p *cortex) Parse(event []byte, doc scan.Value) bool {
 	if text, _, ok := p.delta.match(doc); ok && string(event) == "response.text.delta" {

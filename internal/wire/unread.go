@@ -7,108 +7,232 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// reads lists the members of a format that may look like sources or citations and are read, or are known to be
-// something else, as paths with lower-case names without underscores. What is below such a member is its parser's
-// business. A path that ends in a star stands for all that begin with it.
-type reads map[string]bool
+// reads is a tree of the members of a format that may look like sources or citations and are read, or are known to be
+// something else. Names are in lower case without underscores.
+type reads struct {
+	members map[string]*reads
+	whole   bool // what is below is its parser's business
+	named   bool // its own name is no reason to report it
+	rest    bool // nor is that of any of its members
+}
 
-// readPaths returns reads for paths separated by white space.
-func readPaths(paths string) reads {
-	r := reads{}
+// readPaths returns reads for paths separated by white space. What is below the end of a path is not searched; below a
+// path that ends in a slash it is, but the member itself is not reported; below one that ends in a star only what is an
+// object or a list is searched.
+func readPaths(paths string) *reads {
+	root := &reads{}
 	for path := range strings.FieldsSeq(paths + commonReads) {
-		r[path] = true
+		r := root
+		path, searched := strings.CutSuffix(path, "/")
+		for name := range strings.SplitSeq(path, ".") {
+			if name == "*" {
+				r.rest = true
+				continue
+			}
+			if r.members == nil {
+				r.members = map[string]*reads{}
+			}
+			next := r.members[name]
+			if next == nil {
+				next = &reads{}
+				r.members[name] = next
+			}
+			r = next
+		}
+		r.named = true
+		r.whole = !searched && !strings.HasSuffix(path, "*")
 	}
-	return r
+	return root
+}
+
+// member returns what is known of a member, nil if nothing.
+func (r *reads) member(name []byte) *reads {
+	if r == nil || r.members == nil {
+		return nil
+	}
+	var room [64]byte
+	return r.members[string(appendFolded(room[:0], name))]
 }
 
 // commonReads are members that no format has sources in: what the request said, counts, and tools.
 const commonReads = ` tools toolchoice usage usagemetadata input prompt instructions include parameters request
-	logprobs choices.logprobs error.* `
+	logprobs choices.logprobs error `
 
-// unreadDepth, unreadElements and unreadIssues bound the search: how deep it goes, how many elements of a list are
-// searched (those of a list are alike), and how many members of one document are reported.
+// unreadDepth and unreadIssues bound the search: how deep it goes, and how many members of one document are reported.
 const (
-	unreadDepth    = 8
-	unreadElements = 8
-	unreadIssues   = 8
+	unreadDepth  = 24
+	unreadIssues = 8
 )
 
-// unread reports the members of a document that look like sources or citations and are not among those that its format
-// reads. They are few, but which ones a server adds is unknown, and a loss without a word is the worst of all.
-func (o *out) unread(doc scan.Value, known reads) {
-	if !mayHaveSources(doc) {
-		return
-	}
-	s := search{out: o, known: known}
-	s.members(doc, 0)
-}
+// unread reports the members of a document that look like sources or citations, by their name or their shape, and are
+// not among those that its format reads. They are few, but which ones a server adds is unknown, and a loss without a
+// word is the worst of all. It reads the document once, and not what is read anyway.
+func (o *out) unread(doc scan.Value, known *reads) { o.unreadBut(doc, known, nil) }
 
-// mayHaveSources reports whether a document has a name that matters. Most have none.
-func mayHaveSources(doc scan.Value) bool {
-	for _, part := range sourceStems {
-		if bytes.Contains(doc, part) {
-			return true
-		}
-	}
-	return false
-}
-
-// sourceStems are in all names that [isSourceName] accepts.
-var sourceStems = [...][]byte{
-	[]byte("itation"), []byte("ource"), []byte("eference"), []byte("round"), []byte("nnotation"),
-	[]byte("earch"), []byte("etriev"), []byte("vidence"), []byte("ootnote"), []byte("ocuments"), []byte("ocs\""),
-	[]byte("assages"), []byte("nippets"),
+// unreadBut is unread for a format that also reads a list, which is a part of the document.
+func (o *out) unreadBut(doc scan.Value, known *reads, list scan.Value) {
+	s := search{out: o, doc: doc, list: list}
+	s.value(scan.SkipSpace(doc, 0), known, false, 0)
 }
 
 // search is one search of a document.
 type search struct {
 	*out
-	known reads
+	doc   scan.Value
+	list  scan.Value // is read; nil if there is none
 	path  []byte
 	found int
 }
 
-func (s *search) members(v scan.Value, depth int) {
-	if depth > unreadDepth || s.found == unreadIssues {
-		return
+// value searches the value at an offset, and returns the offset after it, and whether it looks like a source. Listed
+// means that it is an element of a list.
+func (s *search) value(i int, known *reads, listed bool, depth int) (end int, isSource bool) {
+	switch {
+	case i >= len(s.doc):
+		return i, false
+	case depth > unreadDepth || known != nil && known.whole || s.found == unreadIssues, s.isRead(i):
+	case s.doc[i] == '{':
+		return s.object(i, known, listed, depth)
+	case s.doc[i] == '[':
+		return s.elements(i, known, depth)
 	}
-	if v.IsArray() {
-		for a, n := scan.Elements(v), 0; n < unreadElements && a.Next(); n++ {
-			if a.Val.IsObject() || a.Val.IsArray() {
-				s.members(a.Val, depth+1)
+	return scan.ValueEnd(s.doc, i), false
+}
+
+// isRead reports whether the value at an offset is the list that is read.
+func (s *search) isRead(i int) bool { return len(s.list) > 0 && &s.doc[i] == &s.list[0] }
+
+// elements searches a list whose bracket is at an offset. One of sources is one, wherever it is.
+func (s *search) elements(at int, known *reads, depth int) (end int, isSource bool) {
+	before := s.found
+	for i := scan.SkipSpace(s.doc, at+1); i < len(s.doc); i = scan.SkipSpace(s.doc, i+1) {
+		if s.doc[i] == ']' {
+			if isSource && known == nil && s.found == before {
+				s.report(s.doc[at : i+1])
 			}
+			return i + 1, false
 		}
-		return
+		var source bool
+		end, source = s.value(i, known, true, depth+1)
+		isSource = isSource || source
+		if i = scan.SkipSpace(s.doc, end); i < len(s.doc) && s.doc[i] == ']' {
+			i--
+		}
 	}
-	for o := scan.Members(v); o.Next(); {
-		nested := o.Val.IsObject() || o.Val.IsArray()
-		if !nested && !o.Val.IsString() || o.Val.Cut() {
-			continue
+	return len(s.doc), false
+}
+
+// object searches an object whose brace is at an offset.
+func (s *search) object(at int, known *reads, listed bool, depth int) (end int, isSource bool) {
+	doc := s.doc
+	address, title := false, false
+	for i := scan.SkipSpace(doc, at+1); i < len(doc) && doc[i] == '"'; i = scan.SkipSpace(doc, i+1) {
+		end = scan.StringEnd(doc, i+1)
+		colon := scan.SkipSpace(doc, end)
+		if colon >= len(doc) || doc[colon] != ':' {
+			break
 		}
-		at := len(s.path)
-		if at > 0 {
-			s.path = append(s.path, '.')
+		key := doc[i+1 : end-1]
+		i = colon
+		if i = scan.SkipSpace(doc, i+1); i >= len(doc) {
+			break
 		}
-		s.path = appendFolded(s.path, o.Key)
-		switch {
-		case s.known[string(s.path)], s.known[string(s.path[:max(at, 0)])+".*"]:
-		case isSourceName(o.Key) && looksUnread(o.Val):
-			s.found++
-			s.issue(IssueUnread, s.spelled(o.Key, at), o.Val)
-		case nested:
-			s.members(o.Val, depth+1)
+		switch c := doc[i]; {
+		case c == '{', c == '[':
+			end = s.member(key, i, known, depth)
+		case c == '"':
+			end = scan.StringEnd(doc, i+1)
+			if listed && known == nil {
+				address = address || isAddress(key, doc[i+1:])
+				title = title || isTitle(key)
+			}
+			if !isCommon(key) && isSourceName(key) {
+				end = s.member(key, i, known, depth)
+			}
+		default:
+			end = scan.ValueEnd(doc, i)
 		}
-		s.path = s.path[:at]
+		if i = scan.SkipSpace(doc, end); i < len(doc) && doc[i] == '}' {
+			return i + 1, address && title
+		}
+	}
+	if i := scan.SkipSpace(doc, at+1); i < len(doc) && doc[i] == '}' {
+		return i + 1, false
+	}
+	return len(doc), false
+}
+
+// member searches the member with the value at an offset, and returns the offset after it.
+func (s *search) member(key []byte, i int, known *reads, depth int) (end int) {
+	inside := known.member(key)
+	before := len(s.path)
+	if before > 0 {
+		s.path = append(s.path, '.')
+	}
+	s.path = append(s.path, key...)
+	defer func() { s.path = s.path[:before] }()
+	if s.isRead(i) {
+		return scan.ValueEnd(s.doc, i)
+	}
+	switch named := inside != nil || known != nil && known.rest; {
+	case !named && !isCommon(key) && isSourceName(key):
+		if end = scan.ValueEnd(s.doc, i); looksUnread(s.doc[i:end]) && !s.doc[i:end].Cut() {
+			s.report(s.doc[i:end])
+			return end
+		}
+	case !named && isMedia(key):
+		return scan.ValueEnd(s.doc, i)
+	}
+	end, _ = s.value(i, inside, false, depth+1)
+	return end
+}
+
+// report emits the issue for a value at the current path.
+func (s *search) report(v scan.Value) {
+	if s.found < unreadIssues {
+		s.found++
+		s.issue(IssueUnread, shorten(string(s.path)), v)
 	}
 }
 
-// spelled returns the path of a member with its own name as it is spelled, for a reader to find it.
-func (s *search) spelled(key []byte, at int) string {
-	path := string(s.path[:at])
-	if path != "" {
-		path += "."
+// isAddress reports whether a member is the address of a page. Value begins with the string's content.
+func isAddress(key, value []byte) bool {
+	switch string(key) {
+	case "url", "uri", "link", "href", "source_url", "web_url", "sourceUrl", "URL":
+		return bytes.HasPrefix(value, []byte("http://")) || bytes.HasPrefix(value, []byte("https://"))
 	}
-	return shorten(path + string(key))
+	return false
+}
+
+// isTitle reports whether a member with this name, beside an address, makes it a source's.
+func isTitle(key []byte) bool {
+	switch string(key) {
+	case "title", "name", "snippet", "text", "content", "passage", "excerpt", "description", "summary", "site_name",
+		"cited_text", "quote", "published_date":
+		return true
+	}
+	return false
+}
+
+// isMedia reports whether a member with this name holds pictures and the like, which have titles and addresses, too.
+func isMedia(key []byte) bool {
+	switch string(key) {
+	case "image", "images", "video", "videos", "audio", "thumbnail", "thumbnails", "icon", "icons", "attachments",
+		"image_url", "files":
+		return true
+	}
+	return false
+}
+
+// isCommon reports whether a name is one of those that most documents have, none of which matters here.
+func isCommon(key []byte) bool {
+	switch string(key) {
+	case "id", "object", "type", "role", "content", "text", "index", "model", "created", "choices", "message", "delta",
+		"usage", "url", "title", "finish_reason", "name", "status", "output", "candidates", "parts", "item", "response",
+		"event", "arguments", "item_id", "snippet", "stop_reason", "responseId", "modelVersion", "finishReason":
+		return true
+	}
+	return false
 }
 
 // appendFolded appends a name in lower case without underscores.

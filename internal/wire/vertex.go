@@ -59,6 +59,7 @@ func (p *vertexSearch) Parse(_ []byte, doc scan.Value) bool {
 		p.addMore(content, false)
 		return true
 	}
+	p.unread(doc, vertexReads)
 	return eachDocument(doc, p.document)
 }
 
