@@ -319,18 +319,28 @@ func readRun(body []byte) (*store.Recording, error) {
 		return nil, httpx.BadRequest(
 			"final_answer and answer_id cannot be combined", "send one of them")
 	}
+	if len(t.Steps) == 0 && t.Question == "" && t.Answer == "" && t.Final == nil && said.AnswerID == "" {
+		for _, issue := range t.Issues {
+			if issue.Code == "result-unread" {
+				return nil, httpx.BadRequest("nothing was recorded: "+issue.Detail, runHint)
+			}
+		}
+	}
 	said.Trail = t
 	return said, nil
 }
+
+// runHint is the hint for bodies that are no run.
+const runHint = "docs/trail.md lists the members: " +
+	`{"step_number": 1, "question": "…", "intermediate_answer": "…", ` +
+	`"source_attributions": [{"document_id": "…", "relevance_score": 0.9}]}`
 
 // badRun returns the problem of an invalid body.
 func badRun(err error) error {
 	if errors.Is(err, trail.ErrLimit) {
 		return gateway.NewProblem(gateway.CodeTooLarge, err.Error(), "send it in several parts")
 	}
-	return httpx.BadRequest(err.Error(), "docs/trail.md lists the members: "+
-		`{"step_number": 1, "question": "…", "intermediate_answer": "…", `+
-		`"source_attributions": [{"document_id": "…", "relevance_score": 0.9}]}`)
+	return httpx.BadRequest(err.Error(), runHint)
 }
 
 // checkAnswer returns an error if the answer does not exist: otherwise a wrong final answer would be noticed too late.

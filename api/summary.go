@@ -284,7 +284,7 @@ func summarised(
 		return nil, err
 	}
 	s := t.Summary(&opts.SummaryOptions)
-	s.Links = links
+	s.SetLinks(links)
 	s.Assess(&trail.AssessOptions{Now: time.Now().Truncate(24 * time.Hour), Known: opts.known})
 	if !opts.content {
 		leaveOutContent(t)

@@ -68,11 +68,16 @@ func (a *API) traces(w *httpx.Reply, r *httpx.Request) error {
 	if len(set.Runs) > 0 {
 		a.o.Bus.Wake()
 	}
-	if set.Unread > 0 { // a warning, as OTLP calls it: nothing was rejected
+	// Warnings, as OTLP calls them: nothing was rejected.
+	if set.Unread > 0 {
 		set.Reason = cmp.Or(set.Reason, fmt.Sprintf(
 			"%d spans that look like an agent's were not read, such as %s: docs/traces.md lists the conventions",
 			set.Unread, set.Example,
 		))
+	}
+	if set.Partial > 0 {
+		set.Reason = cmp.Or(set.Reason, fmt.Sprintf(
+			"%d spans were read only in part: %s", set.Partial, set.PartialExample))
 	}
 	w.Body(http.StatusOK, traceType(r), traceResponse(traceType(r), set.Rejected, set.Reason))
 	return nil

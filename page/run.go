@@ -448,6 +448,7 @@ type sentenceView struct {
 	Chosen   bool
 	Related  bool
 	Unlooked string // why it was not matched to sources; empty if it was
+	Unread   bool   // what it rests on is not known, because a result could not be read
 	Shown    bool   // the reader filtered for sentences without a source
 	Opened   bool   // what it rests on is shown at first
 	Preset   bool   // Opened although nothing was chosen
@@ -540,6 +541,7 @@ var unlooked = map[support.SkipReason]string{
 	support.SkipCode:        "code",
 	support.SkipShort:       "too short to make a statement",
 	support.SkipBoilerplate: "a phrase that needs no source",
+	trail.SkipUnread:        "",
 }
 
 func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
@@ -552,6 +554,7 @@ func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
 	if v.Unlooked, known = unlooked[s.Skipped]; !known {
 		v.Unlooked = "skipped: " + string(s.Skipped)
 	}
+	v.Unread = s.Skipped == trail.SkipUnread
 	for i := range s.Passages {
 		rest := b.rest(&s.Passages[i])
 		rest.prefer(s.Steps)

@@ -212,7 +212,7 @@ func (b *trailBuilder) addResults() {
 				same := sameResult(list, &r)
 				byTool[r.Tool] = slices.DeleteFunc(list, func(s *trail.Step) bool { return s == same })
 				if len(same.Sources) == 0 && !same.NoSources {
-					same.AddSources(r.Sources...)
+					same.SetResult(&r)
 				}
 				continue
 			}

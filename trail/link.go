@@ -64,12 +64,16 @@ type Sentence struct {
 	// it, and those that lead from there to its passages. If no step's answer says it, the steps that had its passages.
 	Steps    []int
 	Passages []Link
-	// Skipped is the reason why no passage was looked for, for example a heading; empty if one was, or if the sentence
-	// has passages.
+	// Skipped is the reason why no passage was looked for, for example a heading, or [SkipUnread]; empty if one was, or
+	// if the sentence has passages.
 	Skipped support.SkipReason
 
 	concluded []int // the indices of the steps that concluded it: see [linker.concluders]
 }
+
+// SkipUnread is the reason why it is not known what a sentence rests on: no passage supports it, but a step that it may
+// rest on had a result that could not be read, or whose words were not kept.
+const SkipUnread support.SkipReason = "result-unread"
 
 // Differs returns the values that the passages have in place of the sentence's, such as "62". It is empty if nothing
 // differs, or if the sentence rests on another passage.
@@ -368,8 +372,11 @@ func (l *linker) finish() {
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
 		l.nameSteps(s)
-		if len(s.Passages) > 0 {
+		switch {
+		case len(s.Passages) > 0:
 			s.Skipped = ""
+		case s.Skipped == "" && l.mayRestOnUnread(s):
+			s.Skipped = SkipUnread
 		}
 		if s.Skipped == "" {
 			claims++
@@ -386,6 +393,33 @@ func (l *linker) finish() {
 	if claims > 0 {
 		l.links.Uncited = new(float64(uncited) / float64(claims))
 	}
+}
+
+// mayRestOnUnread reports whether a sentence may rest on a result that could not be read: one of the steps that
+// concluded it or, if none is known, of the run.
+func (l *linker) mayRestOnUnread(s *Sentence) bool {
+	for i := range l.t.Steps {
+		if !l.t.Steps[i].hasUnread(0) {
+			continue
+		}
+		if len(s.concluded) == 0 {
+			return true
+		}
+		for _, by := range s.concluded {
+			if _, before := l.stepsBefore(by)[i]; before || by == l.last {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasUnread reports whether the step, or a run nested in it, had a result that could not be read.
+func (s *Step) hasUnread(depth int) bool {
+	return slices.ContainsFunc(s.Issues, func(i ibid.Issue) bool {
+		return i.Code == issueUnread || i.Code == issueNotKept
+	}) || s.Nested != nil && depth < MaxNested &&
+		slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.hasUnread(depth + 1) })
 }
 
 // FinalID returns the id of the captured answer that is the final one: AnswerID, else that of the step's answer that is

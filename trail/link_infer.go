@@ -192,7 +192,9 @@ type hit struct {
 func (l *linker) holds(v *support.Verdict) bool {
 	closeness := jsonNumber(v.Closeness)
 	switch {
-	case v.Label == support.Differs || v.Label == support.Contradicted:
+	case v.Label == support.Supported && v.Escalated: // a judge says so
+		return true
+	case v.Label == support.Differs || v.Label == support.Contradicted || v.Label == support.Unsupported:
 		return false
 	case l.options.Threshold > 0 && closeness != nil:
 		return *closeness >= l.options.Threshold
@@ -203,10 +205,11 @@ func (l *linker) holds(v *support.Verdict) bool {
 
 // hits returns the texts that a sentence rests on, best first: those that support it alone; else those that support it
 // together; else the most relevant one, if it is [linker.near] and has no other values. For a sentence with figures
-// that one comes before those that support it together. Answers are as in near.
+// that one comes before those that support it together, unless it is one of them. Answers are as in near.
 func (l *linker) hits(claim string, s comparison, answers *comparison) []hit {
 	var all []hit
 	var nearest *support.Candidate
+	atNearest := -1
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		switch {
@@ -214,12 +217,12 @@ func (l *linker) hits(claim string, s comparison, answers *comparison) []hit {
 			all = append(all, l.hit(c, &c.Verdict, s.pool))
 		case (nearest == nil || c.Relevance > nearest.Relevance) && l.near(claim, c, s.pool, answers) &&
 			!saysOtherwise(&c.Verdict):
-			nearest = c
+			nearest, atNearest = c, i
 		}
 	}
 	slices.SortStableFunc(all, func(a, b hit) int { return compareScores(a.score, b.score) })
 	if t := s.Together; len(all) == 0 && t != nil && l.holds(&t.Verdict) &&
-		(nearest == nil || !figures.MatchString(claim)) {
+		(nearest == nil || !figures.MatchString(claim) || slices.Contains(t.Candidates, atNearest)) {
 		for _, i := range t.Candidates {
 			h := l.hit(&s.Candidates[i], &t.Verdict, s.pool)
 			h.together = true
@@ -255,12 +258,8 @@ var particulars = []*regexp.Regexp{
 // near reports whether a text is about the same thing as a claim. Answers are the steps' if the text is a passage, and
 // nil if it is an answer itself.
 func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *comparison) bool {
-	if l.options.Threshold != 0 {
+	if l.options.Threshold != 0 || c.Verdict.Label == support.Unsupported || c.Verdict.Label == support.Contradicted {
 		return false
-	}
-	if _, ok := l.checker.(*support.Lexical); !ok {
-		score := jsonNumber(c.Verdict.Closeness)
-		return score != nil && *score >= leastLikely
 	}
 	least := leastRelevance
 	text := p.text(c)

@@ -3,6 +3,8 @@ package trail
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
@@ -16,33 +18,100 @@ var documentMembers = []string{
 }
 
 // readOther reads a run that lists no steps but a conversation as messages, as programs keep it for a model, or
-// documents under another name. It reports what it read, since a name may mean something else.
+// documents under another name. It reports what it read, since a name may mean something else, and what it could not.
 func (t *Trail) readOther() {
-	if raw := t.Extra["messages"]; len(raw) > 0 && raw[0] == '[' {
-		t.readMessages(raw)
-		if len(t.Steps) > 0 || t.Answer != "" {
-			delete(t.Extra, "messages")
-			t.addIssue(issueRead, fmt.Sprintf("messages: read as the question, %d steps and the answer", len(t.Steps)))
-		} else {
-			t.addIssue(issueUnread, "messages: it has neither results of tools nor an answer")
-		}
-	}
+	t.readConversation()
 	for _, name := range documentMembers {
 		raw := t.Extra[name]
-		if len(t.Steps) > 0 || len(raw) == 0 || raw[0] != '[' && raw[0] != '{' {
+		if len(t.Steps) > 0 || len(raw) == 0 || isEmptyValue(raw) {
 			continue
 		}
-		s := Step{Number: 1, Question: t.Question}
-		if s.addResult(&passage.Result{Passages: passage.ReadJSON(raw).Passages}); len(s.Sources) == 0 {
+		r := passage.ReadJSON(raw)
+		if raw[0] != '"' {
+			r = &passage.Result{Passages: r.Passages}
+		}
+		if !t.readDocuments(name, r) {
 			t.addIssue(issueUnread, name+": no documents were found in it")
-			continue
 		}
-		t.Steps = []Step{s}
-		t.addIssue(issueRead, fmt.Sprintf("%s: read as the %d sources of a step", name, len(s.Sources)))
+	}
+	for _, name := range sortedNames(t.Extra) {
+		if raw := t.Extra[name]; len(t.Steps) == 0 && name != invalidMembers && len(raw) > 0 &&
+			(raw[0] == '[' || raw[0] == '{') && !slices.Contains(documentMembers, name) &&
+			!slices.Contains(messageMembers, name) {
+			t.readDocuments(name, &passage.Result{Passages: namedPassages(raw)})
+		}
 	}
 	if len(t.Extra) == 0 {
 		t.Extra = nil
 	}
+}
+
+// isEmptyValue reports whether a JSON value is null, an empty list, an empty object or an empty text.
+func isEmptyValue(raw json.RawMessage) bool {
+	return slices.Contains([]string{"null", "[]", "{}", `""`}, string(compact(raw)))
+}
+
+// readDocuments makes the documents of a member a step. It reports whether there were any.
+func (t *Trail) readDocuments(name string, r *passage.Result) bool {
+	s := Step{Number: 1, Question: t.Question}
+	if s.addResult(r); len(s.Sources) == 0 {
+		return false
+	}
+	t.Steps = []Step{s}
+	t.addIssue(issueRead, fmt.Sprintf("%s: the documents in it are read as the sources of a step", name))
+	return true
+}
+
+// messageMembers are members of a run that may hold a conversation.
+var messageMembers = []string{"messages", "input", "output"}
+
+// readConversation reads the messages of a run, or the input and the output of a model's last call.
+func (t *Trail) readConversation() {
+	name, raw := "messages", t.Extra["messages"]
+	if len(raw) == 0 {
+		name, raw = "input", slices.Clone(t.Extra["input"])
+		if !isConversation(raw) {
+			return
+		}
+		if output := t.Extra["output"]; isConversation(output) {
+			raw = append(append(raw[:len(raw)-1], ','), output[1:]...)
+			delete(t.Extra, "output")
+		}
+	}
+	if isEmptyValue(raw) {
+		return
+	}
+	if raw[0] == '[' {
+		t.readMessages(raw)
+	}
+	if len(t.Steps) == 0 && t.Answer == "" && t.Question == "" {
+		t.addIssue(issueUnread, name+": no messages were found in it; "+
+			`give a list of objects with "role" and "content"`)
+		return
+	}
+	delete(t.Extra, name)
+	t.addIssue(issueRead, fmt.Sprintf("%s: the conversation in it is read as %d steps", name, len(t.Steps)))
+}
+
+// isConversation reports whether a JSON value is a list of messages, of which none is a step.
+func isConversation(raw json.RawMessage) bool {
+	var list []map[string]json.RawMessage
+	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+		return false
+	}
+	for _, m := range list {
+		role, isRole := m["role"]
+		kind := m["type"] // of an item without a role, such as a tool's output
+		if (!isRole || len(role) == 0 || role[0] != '"') &&
+			!strings.Contains(string(kind), "call") && !strings.Contains(string(kind), "function") &&
+			!strings.Contains(string(kind), "reasoning") {
+			return false
+		}
+		if present(m, []string{"step_number", "intermediate_answer", "source_attributions"}) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *Trail) addIssue(code, detail string) {

@@ -36,6 +36,7 @@ const (
 	issueMarker       = "unresolved-marker"
 	issueUnread       = "result-unread"
 	issueRead         = "member-read"
+	issueNotKept      = "passages-not-kept" // by the gateway
 )
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

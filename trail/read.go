@@ -142,11 +142,17 @@ func (r *reader) document(b []byte) (*Trail, error) {
 	return t, nil
 }
 
-// list reads a document that is a list of steps.
+// list reads a document that is a list of steps, or of messages.
 func (r *reader) list(t *Trail, raw json.RawMessage) error {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil {
 		return err
+	}
+	if isConversation(raw) {
+		t.Extra = map[string]json.RawMessage{"messages": raw}
+		t.readOther()
+		r.headers++
+		return nil
 	}
 	for i, element := range elements {
 		place := fmt.Sprintf("[%d]", i)
@@ -227,7 +233,7 @@ var (
 	stepNames       = strings.Fields(`step_number step intermediate_answer source_attributions context_used
 		retrieved_documents search_results tool reasoning_trace after question confidence_score inputs outputs answers
 		no_sources sources confidence execution_time error nested_run`)
-	runNames = strings.Fields("run_id run agent answer started_at finished_at strategy question")
+	runNames = strings.Fields("run_id run agent answer started_at finished_at strategy question messages")
 )
 
 // run reads the members of the run itself.

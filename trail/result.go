@@ -44,9 +44,20 @@ func (s *Step) addResult(r *passage.Result) bool {
 	}
 	s.AddSources(list...)
 	if len(r.Unread) > 0 {
-		s.addIssue(issueUnread, "the result has what cannot be read as a source: "+strings.Join(r.Unread, ", "))
+		s.addIssue(issueUnread, fmt.Sprintf(
+			"what %s returned has parts that cannot be read as a source: %s", cmp.Or(s.Tool, "a tool"),
+			strings.Join(r.Unread, ", "),
+		))
 	}
 	return len(list) > 0 || len(r.Unread) > 0
+}
+
+// SetResult gives the step what another record of the same call has of its result: the sources, and what of it could
+// not be read instead of what the step's own record lacks.
+func (s *Step) SetResult(of *Step) {
+	s.AddSources(of.Sources...)
+	s.Issues = slices.DeleteFunc(slices.Clone(s.Issues), func(i ibid.Issue) bool { return i.Code == issueUnread })
+	s.Issues = append(s.Issues, of.Issues...)
 }
 
 // addIssue adds an issue, once.
@@ -231,16 +242,20 @@ func (s *Step) readResults() {
 		if name == invalidMembers || len(raw) == 0 || raw[0] != '[' && raw[0] != '{' || tried[name] {
 			continue
 		}
-		r := passage.ReadJSON(raw)
-		named := slices.DeleteFunc(r.Passages, func(p passage.Passage) bool {
-			return p.URL == "" && p.Title == "" && p.ID == ""
-		})
+		named := namedPassages(raw)
 		if len(named) == 0 {
 			continue
 		}
 		s.addResult(&passage.Result{Passages: named})
 		s.addIssue(issueRead, fmt.Sprintf("the documents in %s count as the step's sources", name))
 	}
+}
+
+// namedPassages returns the passages in a JSON value that have a name or an address.
+func namedPassages(raw json.RawMessage) []passage.Passage {
+	return slices.DeleteFunc(passage.ReadJSON(raw).Passages, func(p passage.Passage) bool {
+		return p.URL == "" && p.Title == "" && p.ID == ""
+	})
 }
 
 // outputIsAnswer reports whether the step's output is what it answered.

@@ -105,3 +105,52 @@ func TestSummaryPage(t *testing.T) {
 		t.Errorf("%d pages with %d sources, want 3 with 30", pages, len(seen))
 	}
 }
+
+// A bare list of messages, the items of a Responses call and documents under any name are read; what cannot be read is
+// an issue.
+func TestReadOtherShapes(t *testing.T) {
+	t.Parallel()
+	const document = `[{"url": "https://m.example/", "title": "M", "content": "The mill grinds rye."}]`
+	for _, test := range []struct{ name, body, want string }{
+		{"messages", `[{"role": "user", "content": "What?"}, {"role": "tool", "tool_call_id": "c", "content": "The mill grinds rye."}, {"role": "assistant", "content": "Rye."}]`, "The mill grinds rye."},
+		{"items", `{"run_id": "r", "input": [{"role": "user", "content": "What?"}, {"type": "function_call_output", "call_id": "c", "output": "The mill grinds rye."}]}`, "The mill grinds rye."},
+		{"another name", `{"run_id": "r", "hits": ` + document + `}`, "The mill grinds rye."},
+		{"text", `{"run_id": "r", "results": "The mill grinds rye."}`, "The mill grinds rye."},
+		{"numbers", `{"run_id": "r", "results": [1, 2]}`, "result-unread"},
+		{"no messages", `{"run_id": "r", "messages": "What?"}`, "result-unread"},
+	} {
+		run := readRun(t, test.body)
+		got := fmt.Sprint(run.Issues)
+		if len(run.Steps) > 0 {
+			got += strings.Join(listed(&run.Steps[0]), "; ")
+		}
+		if !strings.Contains(got, test.want) {
+			t.Errorf("%s: %s, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// What a sentence rests on is not known if a result could not be read; documents that the answer rests on are primary.
+func TestUnreadIsNotNone(t *testing.T) {
+	t.Parallel()
+	run := readRun(t, `{"final_answer": "The mill grinds rye. It has closed on Mondays since the flood.", "reasoning_steps": [
+		{"step_number": 1, "tool": "archive", "outputs": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]},
+		{"step_number": 2, "tool": "search", "search_results": [
+			{"document_id": "mill", "content": "The mill grinds rye.", "score": 0.1},
+			{"document_id": "barn", "content": "Owls sleep in the old barn.", "score": 0.9}]}]}`)
+	links := testenv.Must(run.Link(t.Context(), nil, nil))(t)
+	if s := links.Sentences[1]; s.NoSources() || s.Skipped != trail.SkipUnread {
+		t.Errorf("skipped %q", s.Skipped)
+	}
+	if *links.Uncited != 0 {
+		t.Errorf("uncited %v", *links.Uncited)
+	}
+	s := run.Summary(nil)
+	s.SetLinks(links)
+	if len(s.Primary) != 1 || s.Primary[0].DocumentID != "mill" {
+		t.Errorf("primary sources %v", s.Primary)
+	}
+	if !strings.Contains(fmt.Sprint(s.Issues), "what archive returned has parts that cannot be read as a source: image") {
+		t.Error(s.Issues)
+	}
+}

@@ -34,7 +34,7 @@ type Summary struct {
 	Primary []SummarySource // the most influential of them
 	Unused  []SummarySource // documents that were only retrieved
 	Steps   []StepUsage     // by number, each once
-	// The result of [Trail.Link], which the caller sets; nil if sentences were not linked.
+	// The result of [Trail.Link], set by [Summary.SetLinks]; nil if sentences were not linked.
 	Links  *Links
 	Issues []ibid.Issue // the result of [Trail.Check], and limits that Assess reached
 	// Conflicts are the possible conflicts between passages, of the same or of different documents; nil if
@@ -179,6 +179,38 @@ func (s *Summary) primary() []SummarySource {
 	}
 	n := min(s.options.Top, len(s.Sources))
 	return s.Sources[:n:n]
+}
+
+// SetLinks sets what the sentences of the run's answer rest on, as [Trail.Link] found it. The documents that they rest
+// on are the primary ones, whatever their relevance: those of most sentences first. If the answer rests on none, or if
+// only citations and marks were followed, relevance alone tells which are.
+func (s *Summary) SetLinks(links *Links) {
+	if s.Links = links; links.By == "" {
+		return
+	}
+	rests := map[string]int{} // sentences that rest on a document
+	for i := range links.Sentences {
+		here := map[string]bool{}
+		for k := range links.Sentences[i].Passages {
+			if p := &links.Sentences[i].Passages[k]; p.Differs == "" && !here[p.DocumentID] {
+				here[p.DocumentID] = true
+				rests[p.DocumentID]++
+			}
+		}
+	}
+	var all []SummarySource
+	for i := range s.Sources {
+		if rests[s.Sources[i].DocumentID] > 0 {
+			all = append(all, s.Sources[i])
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.SortStableFunc(all, func(a, b SummarySource) int {
+		return cmp.Compare(rests[b.DocumentID], rests[a.DocumentID])
+	})
+	s.Primary = all[:min(len(all), s.options.Top)]
 }
 
 // usage lists the documents of each step.

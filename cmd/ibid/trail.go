@@ -31,6 +31,7 @@ type trailFlags struct {
 	json, noExcerpts, noInferred, adjust bool
 	excerpt, top                         int
 	threshold                            float64
+	judge                                judgeFlags
 }
 
 func newTrail(w world) *cobra.Command {
@@ -73,6 +74,7 @@ prov is W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
 	flags.IntVar(&f.top, "top", trail.DefaultTop, "the maximum `NUMBER` of primary sources")
 	flags.BoolVar(&f.adjust, "adjust", false, "rank sources by relevance times the confidence of the step")
 	flags.BoolVar(&f.noInferred, "no-inferred", false, "link sentences to passages by citations and markers only")
+	f.judge.add(flags, nil)
 	alternatives(flags, "as", "json")
 	withoutVariable(flags, "as", "threshold") // ibid cite and ibid check accept other values
 	return c
@@ -94,7 +96,12 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	if err != nil {
 		return err
 	}
-	links, err := t.Link(ctx, nil, &trail.LinkOptions{NoInference: f.noInferred})
+	judge, done, err := f.judge.build(f.judge.file, w)
+	if err != nil {
+		return err
+	}
+	defer done()
+	links, err := t.Link(ctx, judge, &trail.LinkOptions{NoInference: f.noInferred})
 	if err != nil {
 		return err
 	}
@@ -128,7 +135,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	s := t.Summary(&trail.SummaryOptions{
 		Threshold: &f.threshold, Top: f.top, Excerpt: f.excerpt, Adjust: f.adjust, NoExcerpts: f.noExcerpts,
 	})
-	s.Links = links
+	s.SetLinks(links)
 	s.Assess(&trail.AssessOptions{Now: time.Now()})
 	if as == asJSON {
 		return writeBytes(w.out)(s.MarshalJSON())
@@ -210,6 +217,15 @@ func (t *trailText) head() {
 	if u := t.s.Links.Uncited; u != nil {
 		parts = append(parts, fmt.Sprintf("%.0f %% of the sentences without sources", *u*100))
 	}
+	unknown := 0
+	for i := range t.s.Links.Sentences {
+		if t.s.Links.Sentences[i].Skipped == trail.SkipUnread {
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		parts = append(parts, plural(unknown, "sentence")+" not known")
+	}
 	t.line(0, "%s", strings.Join(parts, " · "))
 }
 
@@ -235,6 +251,8 @@ func (t *trailText) sentences() {
 			t.rest(&s.Passages[k])
 		}
 		switch {
+		case s.Skipped == trail.SkipUnread:
+			t.line(4, "not known: a result could not be read")
 		case !s.NoSources():
 		case len(s.Steps) > 0:
 			t.line(4, "no sources used; %s", stepList(s.Steps, "says"))
@@ -307,11 +325,28 @@ func (t *trailText) steps() {
 	}
 	for i := range t.s.Run.Steps {
 		s := &t.s.Run.Steps[i]
-		t.step(s, usage[s.Number])
+		t.step(s, usage[s.Number], 0)
 	}
 }
 
-func (t *trailText) step(s *trail.Step, u *trail.StepUsage) {
+// nested writes the steps of a run that a step started.
+func (t *trailText) nested(run *trail.Trail, depth int) {
+	if depth > trail.MaxNested {
+		return
+	}
+	s := run.Summary(nil)
+	usage := make(map[int]*trail.StepUsage, len(s.Steps))
+	for i := range s.Steps {
+		usage[s.Steps[i].Number] = &s.Steps[i]
+	}
+	for i := range run.Steps {
+		t.step(&run.Steps[i], usage[run.Steps[i].Number], depth)
+	}
+}
+
+// step writes a step and, below it, those of the run that it started.
+func (t *trailText) step(s *trail.Step, u *trail.StepUsage, depth int) {
+	at := 4 * depth
 	head := strconv.Itoa(s.Number)
 	if s.Tool != "" {
 		head += "  " + s.Tool
@@ -325,12 +360,12 @@ func (t *trailText) step(s *trail.Step, u *trail.StepUsage) {
 	if s.Duration > 0 {
 		head += "  (" + duration(s.Duration) + ")"
 	}
-	t.line(2, "%s", head)
+	t.line(at+2, "%s", head)
 	if s.Answer != "" {
-		t.line(5, "%s", trail.Excerpt(s.Answer, trail.DefaultExcerpt))
+		t.line(at+5, "%s", trail.Excerpt(s.Answer, trail.DefaultExcerpt))
 	}
 	if s.Error != "" {
-		t.line(5, "failed: %s", s.Error)
+		t.line(at+5, "failed: %s", s.Error)
 	}
 	// with relevance and usage, where known
 	words := slices.Clone(u.Documents)
@@ -350,11 +385,14 @@ func (t *trailText) step(s *trail.Step, u *trail.StepUsage) {
 	}
 	switch {
 	case len(words) > 0:
-		t.line(5, "used %s", strings.Join(words, ", "))
+		t.line(at+5, "used %s", strings.Join(words, ", "))
 	case u.Retrieved > 0:
-		t.line(5, "no sources used, %d retrieved", u.Retrieved)
+		t.line(at+5, "no sources used, %d retrieved", u.Retrieved)
 	default:
-		t.line(5, "no sources used")
+		t.line(at+5, "no sources used")
+	}
+	if s.Nested != nil {
+		t.nested(s.Nested, depth+1)
 	}
 }
 

@@ -119,6 +119,8 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 			it.at, it.end = at, min(next, len(text))
 			it.rest, it.second = line[len(it.rest):], next
 			run, open = append(run, it), true
+		case open && isRule(line) && isNextHead(text[min(next, len(text)):], run, introduced):
+			open = false // a rule between two of them
 		case open && ends(line, run):
 			open = false
 			accept()
@@ -211,6 +213,13 @@ func prefix(label string) string {
 		return p[:strings.LastIndexAny(p, "-_.:/")+1]
 	}
 	return p
+}
+
+// isNextHead reports whether text begins with the head of the passage that follows a run.
+func isNextHead(text string, run []item, introduced bool) bool {
+	line, _, _ := strings.Cut(strings.TrimLeft(text[:min(len(text), 1024)], " \t\n"), "\n")
+	it, is := readHead(line)
+	return is && follows(&run[len(run)-1], &it, introduced)
 }
 
 // ends reports whether a line ends the passages.

@@ -235,11 +235,12 @@ func readResults(nodes []*spanNode) {
 		result := s.Outputs
 		switch {
 		case result == nil && s.OutputsDigest != "":
-			addIssue(s, issueUnread, "the result was too large to be kept")
+			addIssue(s, issueUnread, "what "+cmp.Or(s.Tool, "a tool")+" returned was too large to be kept")
 			continue
 		case result == nil && s.Answer != "":
 			result = encodeValue(s.Answer)
 		case result == nil:
+			addIssue(s, issueUnread, "the trace has not recorded what "+cmp.Or(s.Tool, "a tool")+" returned")
 			continue
 		}
 		s.AddResult(result)

@@ -56,6 +56,10 @@ type SpanSet struct {
 	// describes the first of them.
 	Unread  int
 	Example string
+	// Partial counts the spans that were read only in part: they exceed a limit, or a tool's result has parts that
+	// cannot be read as a source. PartialExample says what of the first of them was not read.
+	Partial        int
+	PartialExample string
 	// Rejected counts the spans that cannot be read or exceed a limit. Reason is why the first of them was rejected.
 	Rejected int
 	Reason   string

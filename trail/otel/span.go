@@ -237,6 +237,7 @@ func (r *reader) finish() *SpanSet {
 		if k.step.Extra == nil {
 			k.step.Extra = map[string]json.RawMessage{}
 		}
+		r.noteUnread(k)
 		k.step.Extra[spanMember] = encodeValue(k.facts)
 		t.Steps = append(t.Steps, k.step)
 	}
@@ -250,6 +251,21 @@ func (r *reader) finish() *SpanSet {
 	}
 	slices.SortFunc(r.set.Runs, func(a, b *trail.Trail) int { return strings.Compare(a.ID, b.ID) })
 	return &r.set
+}
+
+// noteUnread counts a span whose parts cannot be read. Its result is read again when the run is arranged: which spans
+// are tools depends on the others.
+func (r *reader) noteUnread(k *keptSpan) {
+	s := trail.Step{Tool: k.step.Tool, Issues: slices.Clone(k.step.Issues)}
+	if k.facts.Kind == spanTool && !k.facts.Own && k.step.Error == "" && k.step.Outputs != nil && !isHandoff(s.Tool) {
+		s.AddResult(k.step.Outputs)
+	}
+	if len(s.Issues) == 0 {
+		return
+	}
+	if r.set.Partial++; r.set.PartialExample == "" {
+		r.set.PartialExample = s.Issues[0].Detail
+	}
 }
 
 // stepOf makes a step from a span.
