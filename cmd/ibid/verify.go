@@ -112,7 +112,7 @@ For several inputs, the first of these that occurs: 2 for one that cannot be rea
 		"fetch nothing: use only the file and the database of --data")
 	flags.StringVar(&f.url, "url", "", "the `URL` that a response in a file came from, if not in the file")
 	flags.BoolVar(&f.fresh, "fresh", false,
-		"fetch every source again, even those checked less than a day ago")
+		"fetch every source and key again, even those checked less than a day ago")
 	flags.BoolVar(&f.report, "report", false,
 		"send failures to publishers who ask for them, signed with the key in --data")
 	server.AddNetFlag(flags, &f.allow)
@@ -219,7 +219,7 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string
 			}
 			if f.fresh {
 				// A nanosecond: new results are stored, old ones are not used.
-				one.SourceTTL, one.FailureTTL = 1, 1
+				one.SourceTTL, one.FailureTTL, one.KeyTTL = 1, 1, -1
 			}
 			return one
 		}
