@@ -164,7 +164,9 @@ func (c *Checker) Build(env Env, o *JudgeOptions) (support.Checker, *support.Met
 		return support.WithJudge(support.Nearest(grounding, c.Passages)), meter, nil
 	}
 	if c.Judge == "" {
-		return nil, nil, Usagef("for example judge: 'ollama:bespoke-minicheck'", "a checker needs judge or grounding-project")
+		return nil, nil, Usagef(
+			"for example judge: 'ollama:bespoke-minicheck'", "a checker needs judge or grounding-project",
+		)
 	}
 	base, model, err := parseJudge(c.Judge, env)
 	if err != nil {

@@ -113,9 +113,8 @@ func judgePrompt(mark string, batch []*question) string {
 			if n == 0 {
 				n = len(numbers) + 1
 				numbers[text] = n
-				fmt.Fprintf(
-					&passages, "=== %s passage %d begins ===\n%s\n=== %s passage %d ends ===\n\n", mark, n, text, mark, n,
-				)
+				at := fmt.Sprintf("=== %s passage %d ", mark, n)
+				passages.WriteString(at + "begins ===\n" + text + "\n" + at + "ends ===\n\n")
 			}
 			of[k] = n
 		}

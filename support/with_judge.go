@@ -84,7 +84,8 @@ func (v *Verdict) settled(p *Pair) bool {
 	if strings.TrimSpace(passages) == "" || v.Verbatim && v.Label == Supported {
 		return true
 	}
-	if language := Language(p.Claim); language == "" || language != Language(passages) || sharesContent(p.Claim, passages) {
+	language := Language(p.Claim)
+	if language == "" || language != Language(passages) || sharesContent(p.Claim, passages) {
 		return false
 	}
 	v.note(issueNothingInCommon, "the judge was not asked")
@@ -219,10 +220,10 @@ const issueWrongSource = "wrong-source"
 // rightSources is how many of the other passages are checked for one claim: the highest ranked.
 const rightSources = 4
 
-// RightSource returns a checker that looks in [Pair.Others] for claims that c does not call [Supported]. If one of those
-// passages alone has the claim's words, the verdict has the issue wrong-source, and [Verdict.WrongSource] says where;
-// the label stays. It looks by words, whatever c is. Others that are among the pair's own passages are ignored. Pairs may share one list of
-// others, which is then indexed once. It is as safe for concurrent use as c.
+// RightSource returns a checker that looks in [Pair.Others] for claims that c does not call [Supported]. If one of
+// those passages alone has the claim's words, the verdict has the issue wrong-source, and [Verdict.WrongSource] says
+// where; the label stays. It looks by words, whatever c is. Others that are among the pair's own passages are ignored.
+// Pairs may share one list of others, which is then indexed once. It is as safe for concurrent use as c.
 func RightSource(c Checker) Checker { return &rightSource{c} }
 
 type rightSource struct{ Checker }
