@@ -179,7 +179,7 @@ cover: | $(OUT) ## test coverage by function, and as out/cover.html
 
 .PHONY: build
 build: | $(OUT) ## out/ibid
-	@$(GO) build -trimpath -o $(OUT)/ibid ./cmd/ibid
+	@$(GO) build -trimpath -ldflags '-s -w' -o $(OUT)/ibid ./cmd/ibid
 
 .PHONY: release
 release: | $(OUT) ## out/release: static binaries for Linux, macOS and Windows, packed, with SBOMs and hashes

@@ -242,6 +242,11 @@ func (d *Decoder) Close() error {
 		d.closeGeneric()
 	} else {
 		d.parser.Close()
+		if b, ok := d.parser.(wire.Body); ok && d.count == 1 && d.damage == nil && !d.fold.complete &&
+			d.frames.Kind() == frame.JSON && b.Whole() {
+			d.fold.complete = true
+			d.fold.issue("no-finish-reason", "the body is whole and does not say why the answer ended")
+		}
 		if d.onlyError != nil {
 			d.addError(d.onlyError)
 		}

@@ -177,3 +177,26 @@ func checkFinal(t *testing.T, input []byte, opts *ibid.DecodeOptions, ends []end
 		return
 	}
 }
+
+// A whole body that does not say why the answer ended, as shortened examples and some gateways write it, is complete,
+// with an issue of its own: only a stream or a body that breaks off is truncated.
+func TestNoFinishReason(t *testing.T) {
+	const candidate = `{"candidates":[{"content":{"role":"model","parts":[{"text":"Yaks graze."}]}%s}]}`
+	for input, want := range map[string]string{
+		fmt.Sprintf(candidate, ""):                          "true no-finish-reason",
+		fmt.Sprintf(candidate, `,"finishReason":"OTHER"`):   "true ",
+		"data: " + fmt.Sprintf(candidate, "") + "\n\n":      "false no-end-mark",
+		"[" + fmt.Sprintf(candidate, "") + ",":              "false no-end-mark",
+		strings.TrimSuffix(fmt.Sprintf(candidate, ""), "}"): "false truncated",
+		`{"candidates":[]}`:                                 "false no-end-mark",
+	} {
+		a, _ := ibid.Decode([]byte(input), nil)
+		code := ""
+		if len(a.Issues) > 0 {
+			code = a.Issues[0].Code
+		}
+		if got := fmt.Sprint(a.Complete, " ", code); got != want {
+			t.Errorf("%s: %s, want %s", input, got, want)
+		}
+	}
+}

@@ -25,8 +25,8 @@ type markList struct {
 // called is what marks and printed lists may call a source by.
 type called struct{ label, id, title, filename, page, url string }
 
-// newMarkList returns the list for w. calls are in the order of w.Refs, or nil. Given means that it is what the model was
-// given.
+// newMarkList returns the list for w. calls are in the order of w.Refs, or nil. Given means that it is what the model
+// was given.
 func newMarkList(w *wire.Markers, calls []called, given bool) *markList {
 	l := &markList{Markers: wire.Markers{
 		Style: w.Style, Refs: slices.Clone(w.Refs), Names: w.Names, Round: w.Round,

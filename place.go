@@ -672,8 +672,8 @@ func (p places) isProse(v visible) bool {
 
 // leadsIn matches words after which a sentence needs the name of the source: "according to [Reuters](u)", "graze and
 // [rest](u)".
-var leadsIn = regexp.MustCompile(`(?i)(?:^|[\s(,;])(?:and|or|but|by|from|to|of|in|on|at|with|via|per|see|the|an?|as|than|` +
-	`says?|und|oder|von|vom|bei|beim|laut|aus|in|im|auf|mit|zu|zum|zur|siehe|der|die|das|den|dem|` +
+var leadsIn = regexp.MustCompile(`(?i)(?:^|[\s(,;])(?:and|or|but|by|from|to|of|in|on|at|with|via|per|see|the|an?|` +
+	`as|than|says?|und|oder|von|vom|bei|beim|laut|aus|in|im|auf|mit|zu|zum|zur|siehe|der|die|das|den|dem|` +
 	`et|ou|de|du|des|selon|par|dans|sur|voir|le|la|les|y|o|según|por|en|con|el|los|las|e|secondo|da|di|del|il|` +
 	`segundo|com|em|van|volgens|door|op|met|het|een)$`)
 

@@ -169,3 +169,39 @@ func TestRenderOutputBounded(t *testing.T) {
 		})
 	}
 }
+
+// FuzzRenderBounds repeats text in text, and asks that no rendering is longer than its bound or takes work out of
+// proportion, which garbage measures.
+func FuzzRenderBounds(f *testing.F) {
+	for _, s := range [][3]string{
+		{"[x]: https://x.example/a\n\n", "[x] ", ""},
+		{"- - - - a\n", "\n", "a"},
+		{"|a|b|\n|-|-|\n", "|`\\|`|b|\n", ""},
+		{"", ">- >- a\n\n", ""},
+		{"", "<div>\n\n", "</div>"},
+		{"", "*a **b [", ""},
+		{"a[^1]\n\n[^1]: b\n", "a [1] ", "`"},
+	} {
+		f.Add(s[0], s[1], s[2])
+	}
+	f.Fuzz(func(t *testing.T, before, again, after string) {
+		const size, perByte, floor = 8_000, 4096, 16 << 20
+		if again == "" || len(before)+len(again)+len(after) > size/10 {
+			t.Skip()
+		}
+		text := strings.ToValidUTF8(before+strings.Repeat(again, size/len(again))+after, "?")
+		a, n := boundsAnswer(text, "T", "https://s.example/p")
+		for _, style := range []string{"claims", "footnotes", "latex", "live"} {
+			var began, ended runtime.MemStats
+			runtime.ReadMemStats(&began)
+			out := renderings[style](a)
+			runtime.ReadMemStats(&ended)
+			if len(out) > 16*n+1<<20 {
+				t.Errorf("%s: %d bytes of %d", style, len(out), n)
+			}
+			if used := ended.TotalAlloc - began.TotalAlloc; used > perByte*uint64(n)+floor {
+				t.Errorf("%s: %d MB for %d bytes", style, used>>20, n)
+			}
+		}
+	})
+}

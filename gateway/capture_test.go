@@ -363,6 +363,34 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
+// A wrong checksum at the end of a compressed response is an issue of its answer.
+func TestDamagedEncoding(t *testing.T) {
+	for kind, body := range map[string]string{
+		"application/json": chatBody("So it is."), chatDocument: strings.Join(chatParts("So ", "it is."), ""),
+	} {
+		for _, length := range []bool{false, true} {
+			var packed bytes.Buffer
+			z := gzip.NewWriter(&packed)
+			testenv.Must(io.WriteString(z, body))(t)
+			testenv.OK(t, z.Close())
+			packed.Bytes()[packed.Len()-6] ^= 0xff
+			w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip")
+				w.Header().Set("Content-Type", kind)
+				if length {
+					w.Header().Set("Content-Length", strconv.Itoa(packed.Len()))
+				}
+				_, _ = w.Write(packed.Bytes())
+			}, nil)
+			res, _ := w.ask(t, nil)
+			a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer
+			if len(a.Issues) != 1 || a.Issues[0].Code != tee.IssueDamagedEncoding || a.Text != "So it is." {
+				t.Errorf("%s, length %t: %+v", kind, length, a)
+			}
+		}
+	}
+}
+
 // Responses without an answer are not stored, and data after an answer does not damage it.
 func TestNoAnswer(t *testing.T) {
 	for name, body := range map[string]string{"empty": "", "page": "<html><p>Welcome", "binary": "\x00\x01\x02\x03"} {

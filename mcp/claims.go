@@ -199,7 +199,13 @@ func (m *MCP) attribute(ctx context.Context, c *call, args *attributeArgs) (*res
 	if err != nil {
 		return nil, m.checkerFailed(ctx, err)
 	}
-	return showAttribution(found, show), nil
+	ctx, release := httpx.WithWorkTime(ctx)
+	defer release()
+	out := showAttribution(ctx, found, show)
+	if ctx.Err() != nil {
+		return nil, httpx.WorkError(ctx, nil)
+	}
+	return out, nil
 }
 
 // documents returns the sources.
@@ -236,10 +242,10 @@ func (a *attributeArgs) documents() ([]support.Document, error) {
 	return docs, nil
 }
 
-func showAttribution(found *support.Attribution, show *showing) *result {
+func showAttribution(ctx context.Context, found *support.Attribution, show *showing) *result {
 	a := found.Answer
 	out := &attributed{
-		CitedText:    a.Render(&ibid.RenderOptions{Style: show.style}),
+		CitedText:    a.Render(&ibid.RenderOptions{Style: show.style, Context: ctx}),
 		Citations:    []attributedCitation{},
 		Uncited:      []attributedSentence{},
 		UncitedShare: found.Uncited,
@@ -272,7 +278,7 @@ func showAttribution(found *support.Attribution, show *showing) *result {
 			without.WriteString("\n- " + cut(a.Text[s.Span.Start:s.Span.End]))
 		}
 	}
-	text := strings.TrimRight(a.Render(&ibid.RenderOptions{Style: show.style, List: true}), "\n")
+	text := strings.TrimRight(a.Render(&ibid.RenderOptions{Style: show.style, List: true, Context: ctx}), "\n")
 	switch n := len(out.Uncited); {
 	case said == 0:
 		text += "\n\nNo sentence of the text makes a statement."

@@ -106,6 +106,78 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
+// The composition is one of ibid, PostgreSQL and NATS, its command only uses existing flags, and its names refer to
+// something.
+func TestCompose(t *testing.T) {
+	var c struct {
+		Services map[string]struct {
+			Image     string
+			Build     struct{ Context, Dockerfile string }
+			Command   []string
+			Volumes   []string
+			DependsOn []string `yaml:"depends_on"`
+			// what else a service may have
+			Environment map[string]string
+			Ports       []string
+			Restart     string
+			Stop        string `yaml:"stop_grace_period"`
+			Ulimits     map[string]int
+		}
+		Volumes map[string]any
+	}
+	if err := yaml.UnmarshalWithOptions([]byte(read(t, "packaging", "compose.yaml")), &c, yaml.Strict()); err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Sorted(maps.Keys(c.Services)); !slices.Equal(got, []string{"ibid", "nats", "postgres"}) {
+		t.Errorf("services %q", got)
+	}
+	for name, s := range c.Services {
+		if built := s.Build.Dockerfile != ""; built == (s.Image != "") {
+			t.Errorf("%s: image %q, build %q", name, s.Image, s.Build.Dockerfile)
+		}
+		for _, other := range s.DependsOn {
+			if _, ok := c.Services[other]; !ok {
+				t.Errorf("%s depends on %s", name, other)
+			}
+		}
+		for _, v := range s.Volumes {
+			if volume, _, _ := strings.Cut(v, ":"); len(c.Volumes) != 2 || !slices.Contains(slices.Collect(maps.Keys(c.Volumes)), volume) {
+				t.Errorf("%s: no volume %s", name, volume)
+			}
+		}
+	}
+	ibid := c.Services["ibid"]
+	read(t, "packaging", ibid.Build.Context, ibid.Build.Dockerfile)
+	for _, flag := range ibid.Command {
+		if strings.HasPrefix(flag, "--") && !strings.Contains(read(t, "docs", "cli.md"), "`"+flag+" ") {
+			t.Errorf("unknown flag %s", flag)
+		}
+	}
+	for _, p := range ibid.Ports {
+		if !strings.HasPrefix(p, "127.0.0.1:") {
+			t.Errorf("port %s is open to the network", p)
+		}
+	}
+}
+
+// The samples for proxies in front of ibid pass on each byte as it comes.
+func TestProxies(t *testing.T) {
+	for file, words := range map[string][]string{
+		"nginx.conf": {"proxy_buffering off;", "proxy_request_buffering off;", "proxy_http_version 1.1;", "proxy_set_header Host $host;"},
+		"Caddyfile":  {"flush_interval -1", "compression off"},
+	} {
+		text := read(t, "packaging", file)
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s: no %q", file, w)
+			}
+		}
+		if strings.Count(text, "{") != strings.Count(text, "}") {
+			t.Errorf("%s: braces do not match", file)
+		}
+	}
+}
+
 // The variables set in the files belong to flags, and command lines only use existing flags.
 func TestFlags(t *testing.T) {
 	flags := read(t, "docs", "cli.md")

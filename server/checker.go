@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/experiment"
@@ -20,103 +19,42 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// The kinds of checkers.
-const (
-	checkerLexical   = "lexical"
-	checkerJudge     = "judge"
-	checkerMiniCheck = "minicheck"
-	checkerGrounding = "grounding"
-	checkerCascade   = "cascade"
-)
-
-// Checker describes a checker, which decides whether passages support a claim: an element of checkers in the file.
-// Start from [newChecker].
+// Checker describes a judge: an element of checkers in the file, or what a flag says. Start from [newChecker].
 type Checker struct {
-	Kind checkerKind `yaml:"checker"` // empty means lexical
-	// the checker that a cascade asks about claims that are not verbatim; empty means a judge
-	Slow slowChecker `yaml:"slow"`
+	Judge  string `yaml:"judge"`   // PROVIDER:MODEL or URL#MODEL, see [parseJudge]
+	KeyEnv string `yaml:"key-env"` // empty means the usual variable of the provider
 
-	JudgeURL    string `yaml:"judge-url"` // /chat/completions is appended to it, as in http://127.0.0.1:11434/v1
-	JudgeModel  string `yaml:"judge-model"`
-	JudgeKeyEnv string `yaml:"judge-key-env"` // empty means the usual variable of the provider at JudgeURL
-
-	GroundingProject  string `yaml:"grounding-project"`   // of Google Cloud's check grounding API
+	GroundingProject  string `yaml:"grounding-project"`   // Google Cloud's check grounding API, instead of a model
 	GroundingTokenEnv string `yaml:"grounding-token-env"` // the variable with an OAuth access token for it
 
-	Passages int     `yaml:"passages"` // how many passages nearest to the claim a remote checker gets; 0 means all
-	Budget   int     `yaml:"budget"`   // how many claims a cascade passes to its slow checker at a time
-	Timeout  timeout `yaml:"timeout"`  // of one request
-	Retries  int     `yaml:"retries"`  // of a request if the checker is busy
+	Passages  int     `yaml:"passages"`   // how many passages nearest to the claim are shown; 0 means all
+	Claims    int     `yaml:"claims"`     // in one request
+	PerHour   int     `yaml:"per-hour"`   // requests in any hour; 0 means no limit
+	PerAnswer int     `yaml:"per-answer"` // requests for the claims of one answer; 0 means no limit
+	PriceIn   float64 `yaml:"price-in"`   // of a million tokens sent
+	PriceOut  float64 `yaml:"price-out"`  // of a million tokens received
+	Timeout   timeout `yaml:"timeout"`    // of one request
+	Retries   int     `yaml:"retries"`    // of a request if the judge is busy
 }
 
-// newChecker returns the description of the built-in checker, with default settings for the others.
+// newChecker returns the default settings.
 func newChecker() *Checker {
 	return &Checker{ //nolint:gosec // the name of a variable is no secret
 		GroundingTokenEnv: "GOOGLE_OAUTH_ACCESS_TOKEN",
 		Passages:          8,
-		Budget:            support.CascadePairs,
+		Claims:            support.JudgeBatch,
 		Timeout:           timeout(support.RemoteTimeout),
 		Retries:           support.RemoteRetries,
 	}
 }
 
-// checkerKind is a kind of checker; slowChecker is one that a cascade may ask.
-type checkerKind string
-
-type slowChecker string
-
-// UnmarshalYAML reads a kind.
-func (k *checkerKind) UnmarshalYAML(node ast.Node) error {
-	return setWord(node, k, []checkerKind{
-		checkerLexical, checkerJudge, checkerMiniCheck, checkerGrounding, checkerCascade,
-	})
-}
-
-// UnmarshalYAML reads a kind.
-func (k *slowChecker) UnmarshalYAML(node ast.Node) error {
-	return setWord(node, k, []slowChecker{checkerJudge, checkerMiniCheck, checkerGrounding})
-}
-
-// Threshold is the flag of the closeness from which on a passage is cited: a number, or a name for one. The zero value
-// means unset.
-type Threshold float64
-
-// String returns the number.
-func (t *Threshold) String() string {
-	switch *t {
-	case 0:
-		return ""
-	case support.Balanced:
-		return "balanced"
-	}
-	return strconv.FormatFloat(float64(*t), 'g', -1, 64)
-}
-
-// Type returns the name of the value in help texts.
-func (t *Threshold) Type() string { return "NUMBER" }
-
-// Set accepts balanced, strict, or a number above 0 and at most 1.
-func (t *Threshold) Set(word string) error {
-	switch word {
-	case "balanced":
-		*t = support.Balanced
-	case "strict":
-		*t = support.Strict
-	default:
-		x, err := strconv.ParseFloat(word, 64)
-		if err != nil || !(x > 0 && x <= 1) { // also refuses NaN
-			return errors.New("must be balanced (0.35), strict (0.5) or a number above 0 and at most 1")
-		}
-		*t = Threshold(x)
-	}
-	return nil
-}
-
-// ReadChecker returns the description of the named checker: the built-in one, also for an empty name, or one under
-// checkers in a file, which is only read for these.
+// ReadChecker returns the description of a judge that a flag names: PROVIDER:MODEL, URL#MODEL, or the name of one under
+// checkers in the file, which is only read for these.
 func ReadChecker(file, name string) (*Checker, error) {
-	if name == "" || name == checkerLexical {
-		return newChecker(), nil
+	described := newChecker()
+	if strings.Contains(name, ":") {
+		described.Judge = name
+		return described, nil
 	}
 	c, all := Defaults(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.AddFlags(all)
@@ -125,105 +63,155 @@ func ReadChecker(file, name string) (*Checker, error) {
 	if err := c.readFile(all); err != nil {
 		return nil, err
 	}
+	return c.findChecker(name)
+}
+
+// findChecker returns the description of a judge as [ReadChecker] does, from the settings read.
+func (c *Config) findChecker(name string) (*Checker, error) {
 	if described := c.Checkers[name]; described != nil {
 		return described, nil
 	}
-	known := append([]string{checkerLexical}, slices.Sorted(maps.Keys(c.Checkers))...)
+	if strings.Contains(name, ":") {
+		described := newChecker()
+		described.Judge = name
+		return described, nil
+	}
+	known := "there are none"
+	if len(c.Checkers) > 0 {
+		known = "there are " + strings.Join(slices.Sorted(maps.Keys(c.Checkers)), ", ")
+	}
 	return nil, Usagef(
-		"define others than "+checkerLexical+" under checkers in the file of --config: "+checkerExample,
-		"there is no checker %q, only %s", name, strings.Join(known, ", "),
+		"use --judge openai:MODEL, ollama:MODEL or http://HOST/v1#MODEL, or define it under checkers in the file of "+
+			"--config",
+		"there is no judge %q: %s", name, known,
 	)
 }
 
-// checkerExample is a checker in a file.
-const checkerExample = "checkers: {careful: {checker: judge, judge-url: 'http://127.0.0.1:11434/v1', " +
-	"judge-model: llama3.1}}"
-
-// Build builds the checker.
-func (c *Checker) Build(env Env) (support.Checker, error) {
-	lexical := &support.Lexical{}
-	name := string(c.Kind)
-	switch name {
-	case "", checkerLexical:
-		return lexical, nil
-	case checkerCascade:
-		name = cmp.Or(string(c.Slow), checkerJudge)
-	}
-	remote, err := c.buildRemote(name, env)
-	if err != nil {
-		return nil, err
-	}
-	near := support.Nearest(remote, c.Passages)
-	if c.Kind != checkerCascade {
-		return near, nil
-	}
-	budget := support.Budget{Pairs: c.Budget}
-	if c.Budget == 0 {
-		budget.Pairs = -1
-	}
-	return support.Cascade(lexical, near, budget), nil
+// openAIPaths are where providers serve OpenAI's chat completions API.
+var openAIPaths = map[string]string{
+	"openai": "/v1", "openrouter": "/api/v1", "mistral": "/v1", "xai": "/v1", "gemini": "/v1beta/openai",
 }
 
-// buildRemote builds a checker that calls a service.
-func (c *Checker) buildRemote(name string, env Env) (support.Checker, error) {
+// ollama is the prefix of models of a local Ollama.
+const ollama = "ollama"
+
+// parseJudge reads PROVIDER:MODEL, such as ollama:bespoke-minicheck or openai:gpt-5-mini, or URL#MODEL, such as
+// http://127.0.0.1:8000/v1#MODEL. The variable OLLAMA_HOST names another Ollama than the local one.
+func parseJudge(judge string, env Env) (base, model string, err error) {
+	if strings.HasPrefix(judge, "http://") || strings.HasPrefix(judge, "https://") {
+		base, model, _ = strings.Cut(judge, "#")
+	} else {
+		var name string
+		name, model, _ = strings.Cut(judge, ":")
+		provider, known := call.FindProvider(name)
+		path, serves := openAIPaths[name]
+		switch {
+		case name == ollama:
+			base = cmp.Or(env.first("OLLAMA_HOST"), "http://127.0.0.1:11434")
+			if !strings.Contains(base, "://") {
+				base = "http://" + base
+			}
+			base = strings.TrimSuffix(base, "/") + "/v1"
+		case known && serves:
+			base = provider.URL + path
+		default:
+			names := append(slices.Sorted(maps.Keys(openAIPaths)), ollama)
+			return "", "", Usagef(
+				"another server is named by its URL: http://127.0.0.1:8000/v1#MODEL",
+				"judge %s: the provider is none of %s", judge, strings.Join(names, ", "),
+			)
+		}
+	}
+	if u, err := url.Parse(base); err != nil || u.Host == "" || model == "" {
+		return "", "", Usagef(
+			"for example ollama:bespoke-minicheck, openai:gpt-5-mini or http://127.0.0.1:8000/v1#MODEL",
+			"judge %s: it is neither PROVIDER:MODEL nor URL#MODEL", judge,
+		)
+	}
+	return base, model, nil
+}
+
+// JudgeOptions are what a program adds to the description of a judge.
+type JudgeOptions struct {
+	Cache    support.Cache         // nil means one in memory
+	Progress func(done, total int) // see support.Judge; may be nil
+}
+
+// Build builds the judge, and its meter.
+func (c *Checker) Build(env Env, o *JudgeOptions) (support.Checker, *support.Meter, error) {
+	if o == nil {
+		o = &JudgeOptions{}
+	}
+	meter := &support.Meter{
+		PerHour: c.PerHour, PerAnswer: c.PerAnswer, PriceIn: c.PriceIn, PriceOut: c.PriceOut,
+	}
 	retries := c.Retries
 	if retries == 0 {
 		retries = -1
 	}
-	if name == checkerGrounding {
-		if c.GroundingProject == "" {
-			return nil, Usagef(
-				"the project's number or id in Google Cloud", "grounding needs grounding-project",
-			)
-		}
+	if c.GroundingProject != "" {
 		token := env.first(c.GroundingTokenEnv)
 		if token == "" {
-			return nil, Usagef(
+			return nil, nil, Usagef(
 				"gcloud auth print-access-token prints one",
 				"the environment variable %s has no token", c.GroundingTokenEnv,
 			)
 		}
-		return &support.Grounding{
-			Project: c.GroundingProject, Timeout: time.Duration(c.Timeout), Retries: retries,
+		grounding := &support.Grounding{
+			Project: c.GroundingProject, Timeout: time.Duration(c.Timeout), Retries: retries, Meter: meter,
 			Token: func(context.Context) (string, error) { return token, nil },
-		}, nil
+		}
+		return support.WithJudge(support.Nearest(grounding, c.Passages)), meter, nil
 	}
-	if c.JudgeURL == "" || c.JudgeModel == "" {
-		return nil, Usagef(
-			"for example judge-url: http://127.0.0.1:11434/v1, judge-model: llama3.1",
-			"%s needs judge-url and judge-model", name,
+	if c.Judge == "" {
+		return nil, nil, Usagef(
+			"for example judge: 'ollama:bespoke-minicheck'", "a checker needs judge or grounding-project",
 		)
 	}
-	judge := &support.Judge{
-		URL: c.JudgeURL, Model: c.JudgeModel, Timeout: time.Duration(c.Timeout), Retries: retries,
-		Cache: &support.MemoryCache{},
+	base, model, err := parseJudge(c.Judge, env)
+	if err != nil {
+		return nil, nil, err
 	}
-	if name == checkerMiniCheck {
+	judge := &support.Judge{
+		URL: base, Model: model, Timeout: time.Duration(c.Timeout), Retries: retries, Batch: c.Claims, Meter: meter,
+		Cache: o.Cache, Progress: o.Progress,
+	}
+	if judge.Cache == nil {
+		judge.Cache = &support.MemoryCache{}
+	}
+	if strings.Contains(strings.ToLower(model), string(support.PresetMiniCheck)) {
 		judge.Preset = support.PresetMiniCheck
 	}
+	if err := c.setKey(judge, env); err != nil {
+		return nil, nil, err
+	}
+	return support.WithJudge(support.Nearest(judge, c.Passages)), meter, nil
+}
+
+// setKey sets the judge's key, from the variable that the description names or the usual one of its provider.
+func (c *Checker) setKey(judge *support.Judge, env Env) error {
 	var names []string
-	if u, err := url.Parse(c.JudgeURL); err == nil {
+	if u, err := url.Parse(judge.URL); err == nil {
 		if p, ok := call.FindProvider(call.FindHost(u.Host)); ok {
 			names = p.KeyEnv
-			if p.KeyPrefix == "" {
+			if p.KeyPrefix == "" && openAIPaths[p.Name] == "" { // these take bearer tokens there
 				judge.Header = p.KeyHeader
 			}
 		}
 	}
-	if c.JudgeKeyEnv != "" {
-		names = []string{c.JudgeKeyEnv}
+	if c.KeyEnv != "" {
+		names = []string{c.KeyEnv}
 	}
-	judge.Key = env.first(names...)
-	if judge.Key == "" {
-		judge.Header = ""
-		if c.JudgeKeyEnv != "" {
-			return nil, Usagef(
-				"leave out judge-key-env if the address needs no key",
-				"the environment variable %s has no key", c.JudgeKeyEnv,
-			)
-		}
+	if judge.Key = env.first(names...); judge.Key != "" {
+		return nil
 	}
-	return judge, nil
+	judge.Header = ""
+	if len(names) > 0 {
+		return Usagef(
+			"set it to a key of "+judge.URL, "the environment variable %s has no key", strings.Join(names, " or "),
+		)
+	}
+	return nil
 }
 
 // StrategyChecker builds the checker of a strategy; nil means the built-in one.
@@ -232,7 +220,7 @@ func (c *Config) StrategyChecker(s *experiment.Strategy, env Env) (support.Check
 	if described == nil {
 		return nil, nil //nolint:nilnil // the built-in one
 	}
-	made, err := described.Build(env)
+	made, _, err := described.Build(env, nil)
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return nil, Usagef(usage.hint, "checker %s: %w", s.Checker, usage.err)
 	}
@@ -240,4 +228,16 @@ func (c *Config) StrategyChecker(s *experiment.Strategy, env Env) (support.Check
 		return nil, fmt.Errorf("checker %s: %w", s.Checker, err)
 	}
 	return made, nil
+}
+
+// CacheDir returns the user's directory for what ibid can do again, or "" if there is none.
+func CacheDir(env Env) string {
+	dir := env.first("XDG_CACHE_HOME")
+	if !filepath.IsAbs(dir) {
+		if dir = env.first("HOME"); dir == "" {
+			return ""
+		}
+		dir = filepath.Join(dir, ".cache")
+	}
+	return filepath.Join(dir, "ibid")
 }

@@ -153,6 +153,13 @@ func AddFileFlag(flags *pflag.FlagSet, file *string) {
 	flags.StringVar(file, "config", *file, "YAML `file` with the same settings, and more")
 }
 
+// AddJudgeFlag adds the flag of the judge of claims.
+func AddJudgeFlag(flags *pflag.FlagSet, judge *string) {
+	flags.StringVar(judge, "judge", *judge,
+		"ask this `MODEL` about claims that words do not settle: ollama:NAME, openai:NAME, openrouter:NAME, "+
+			"http://HOST/v1#NAME, or one under checkers in the file of --config")
+}
+
 // AddNetFlag adds the flag of the networks that may be connected to besides public ones.
 func AddNetFlag(flags *pflag.FlagSet, allow *Networks) {
 	flags.Var(allow, "allow-net",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 	"github.com/spf13/pflag"
@@ -85,7 +86,11 @@ func (c *Config) readFile(flags *pflag.FlagSet) error {
 	}
 	var root ast.Node
 	err = func() error {
-		parsed, err := parser.ParseBytes(data, 0)
+		tokens := lexer.Tokenize(string(data))
+		if err := shallow(tokens); err != nil {
+			return err
+		}
+		parsed, err := parser.Parse(tokens, 0)
 		if err != nil {
 			return err
 		}
@@ -116,6 +121,29 @@ func (c *Config) readFile(flags *pflag.FlagSet) error {
 		return &fileError{c.File, inYAML.GetToken(), wrongKind(root, inYAML), ""}
 	}
 	return fmt.Errorf("%s: not valid YAML: %w", c.File, err)
+}
+
+// shallow returns an error if lists nest too deep: the parser's time and memory grow with the square of the depth.
+func shallow(tokens token.Tokens) error {
+	const deepest = 100
+	flow, items, line := 0, 0, 0 // the open brackets, and the items that begin on the line
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			items, line = 0, t.Position.Line
+		}
+		switch t.Type { //nolint:exhaustive // the others do not nest
+		case token.SequenceStartType, token.MappingStartType:
+			flow++
+		case token.SequenceEndType, token.MappingEndType:
+			flow--
+		case token.SequenceEntryType:
+			items++
+		}
+		if max(flow, items) > deepest {
+			return mistake(t, "", "it nests more than %d deep", deepest)
+		}
+	}
+	return nil
 }
 
 func (c *Config) readMembers(root ast.Node, flags *pflag.FlagSet) error {

@@ -2,9 +2,14 @@ package server
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/internal/testenv"
 )
@@ -87,6 +92,34 @@ func TestCheckExposure(t *testing.T) {
 		}
 		if err := c.CheckExposure(true); err != nil {
 			t.Errorf("%s, %q, with a token: %v", test.listen, test.public, err)
+		}
+	}
+}
+
+// A file of brackets or dashes is refused before it costs anything.
+func TestConfigNesting(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"a: " + strings.Repeat("[", 20_000):                               false,
+		strings.Repeat("[", 100_000):                                      false,
+		strings.Repeat("{a: ", 20_000):                                    false,
+		strings.Repeat("- ", 20_000) + "a":                                false,
+		"a: " + strings.Repeat("[", 100) + strings.Repeat("]", 100):       true,
+		"a: '" + strings.Repeat("[", 1000) + "'":                          true,
+		"a: [" + strings.Repeat("[],", 1000) + "]\nb:\n- " + "- a\n- - b": true,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		c := Config{File: filepath.Join(t.TempDir(), "ibid.yaml")}
+		if err := os.WriteFile(c.File, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := c.readFile(pflag.NewFlagSet("ibid", pflag.ContinueOnError))
+		runtime.ReadMemStats(&after)
+		if deep := err != nil && strings.Contains(err.Error(), "nests"); deep == ok {
+			t.Errorf("%.20s… of %d bytes: %v", text, len(text), err)
+		}
+		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 64 {
+			t.Errorf("%.20s… of %d bytes: %d MB", text, len(text), used)
 		}
 	}
 }

@@ -516,9 +516,14 @@ func (t *attempt) chooseSupporting(verdicts []Verdict) {
 	}
 }
 
-// strength orders verdicts on one claim: by closeness, or by label if there is none.
+// strength orders verdicts on one claim: first those that a judge calls supported, then by closeness, or by label if
+// there is none.
 func (v *Verdict) strength() float64 {
 	switch closeness := v.validCloseness(); {
+	case v.isSaid():
+		return 1
+	case v.Escalated && isJudged(v.Label):
+		return 0
 	case closeness != nil:
 		return *closeness
 	case v.Label == Supported:

@@ -203,10 +203,12 @@ func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	return picked
 }
 
-// isCitable reports whether a verdict is good enough to cite its passage: by its closeness, or by its label if the
-// checker has none. A passage with a differing value is not, however much else matches.
+// isCitable reports whether a verdict is good enough to cite its passage: if a judge says so, by its closeness, or by
+// its label if the checker has none. A passage with a differing value is not, however much else matches.
 func (a *attributor) isCitable(v *Verdict) bool {
 	switch closeness := v.validCloseness(); {
+	case v.isSaid():
+		return true
 	case v.deniesClaim() || v.Label == Unsupported:
 		return false
 	case closeness != nil:

@@ -1,5 +1,5 @@
 // Package support checks whether passages support a claim: text in, verdicts out. By default it works offline, without
-// a model, in microseconds per pair, and never invents a number.
+// a model, in less than a millisecond per pair, and never invents a number.
 //
 // The terms:
 //
@@ -11,12 +11,11 @@
 //     contains most of the claim, and further sentences with terms that the window lacks. It is reported whether or not
 //     it suffices.
 //   - A missing term is a term of the claim that no passage contains.
-//   - A verdict is the label, the score, the evidence and the missing terms. Its word is how it is shown in public.
-//   - A score is P(supported): of pairs with the score .8, people call about four in five supported. It is calibrated
-//     for English sentences and the passages that were cited for them, half of which support them.
-//   - A checker abstains (unverified) where the score lies between its floor and its threshold.
-//   - A value is a number with its unit, a date, a name or a negation. It is changed if claim and evidence are about
-//     the same thing and give different values: then the claim is suspect, whatever the score.
+//   - A verdict is the label, the closeness, the evidence and the missing terms. Its word is how it is shown in public.
+//   - Closeness is how near the passages are to the claim, to rank them by. It is not the probability that they say it.
+//   - Words alone say supported, differs or unjudged; only a judge says unsupported or contradicted.
+//   - A value is a number with its unit, a date, a name or a negation. The claim differs if it is worded like the
+//     evidence and one value is another.
 //   - A possible conflict is the same between two passages. Rules compare words, not meaning, so it is not a
 //     contradiction.
 //
@@ -26,7 +25,7 @@
 // best three sentences; which of its neighbouring terms are neighbours there too; how many numbers and how many words
 // of names are missing; words such as I and you; how long the passages are. Words match by their stem, shortened to six
 // letters, and count less if only their first five letters agree. A logistic regression turns the features into a
-// score; more support never lowers it. `make eval` measures how good it is, and fails if a measure got worse.
+// closeness; more support never lowers it. `make eval` measures how good it is, and fails if a measure got worse.
 //
 // [Finder] finds the evidence of claims in whole texts: it chooses the passages of a text to show a checker.
 //
@@ -38,7 +37,7 @@
 //
 // It compares words, not meaning: it takes "A beat B" and "B beat A" for nearly the same, knows few synonyms, and
 // recognises a summary of a passage less well than a sentence from it. So it never reports that a passage contradicts a
-// claim, and leaves the cases it is unsure of to a stronger checker, if one is configured: see [Cascade].
+// claim, and leaves what is not close wording to a judge, if there is one: see [WithJudge].
 //
 // In other languages the method is the same, with words weighted by how rare they are in the passages of the call. Its
 // quality there has not been measured, and each verdict says so (language-unmeasured).

@@ -126,12 +126,6 @@ func (e *evaluation) decisions(data []example, scores []float64) {
 		count, people := map[string]int{}, map[string]int{}
 		for i, v := range verdictsOf(e.t, some) {
 			words := []string{v.Word()}
-			switch { // as ibid check --checker cascade decides
-			case own[i] >= .8:
-				words = append(words, "cascade keeps from 0.8 on")
-			case own[i] < .3:
-				words = append(words, "cascade keeps below 0.3")
-			}
 			for _, word := range words {
 				count[word]++
 				if positive[i] {

@@ -52,11 +52,10 @@ func (synonyms) Check(_ context.Context, in []support.Pair) ([]support.Verdict, 
 	return verdicts, nil
 }
 
-// A cascade asks the slow checker only about claims that are not
-// verbatim.
-func ExampleCascade() {
+// A judge is asked only about claims that are not verbatim.
+func ExampleWithJudge() {
 	leaflet := []support.Passage{{Text: "Physicians recommend that nobody does it. It was first sold in 1998."}}
-	checker := support.Cascade(&support.Lexical{}, synonyms{}, support.Budget{Pairs: 10})
+	checker := support.WithJudge(synonyms{})
 	verdicts, err := checker.Check(context.Background(), []support.Pair{
 		{Claim: "It was first sold in 1998.", Passages: leaflet},
 		{Claim: "Doctors advise against it.", Passages: leaflet},

@@ -1,7 +1,6 @@
 package support
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,55 +14,40 @@ func FuzzJudgeAnswer(f *testing.F) {
 	const mark = "MARKMARKMARK"
 	const passage = "The bridge  was opened\nin 1932. It is 503 metres long."
 	for _, text := range []string{
-		`{"verdicts":[{"id":"MARKMARK-1","quote":"It is 503 metres long","verdict":"supported"},{"id":"MARKMARK-2","quote":"","verdict":"unsupported"}]}`,
+		`{"verdicts":[{"id":"MARKMARK-1","quotes":["It is 503 metres long"],"verdict":"supported"},{"id":"MARKMARK-2","quotes":[],"verdict":"unsupported"}]}`,
 		"<think>\n</think>```json\n" + `{"why":[1,{}],"verdicts":[{"sure":0.9,"id":"MARKMARK-1","quote":"opened in 1932.","verdict":"contradicted"},null]}` + "\n```",
 		`{"verdicts":[{"verdict":"partial","verdict":"supported","id":"MARKMARK-1"}]} {}`,
 		"Yes", " no.\n", "Yes, because", `{"verdicts":[{"id":`, "",
 	} {
 		content, _ := json.Marshal(text)
-		body := `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + string(content) + `},"logprobs":`
-		f.Add([]byte(body+`null}]}`), passage)
-		if at := strings.Index(text, `"verdict":"`); at >= 0 { // as its server would have split it into tokens
-			before, _ := json.Marshal(text[:at+11])
-			f.Add([]byte(body+`{"content":[{"token":`+string(before)+`},{"token":"su","top_logprobs":[{"token":"su","logprob":-0.1},{"token":"c","logprob":-3}]}]}}]}`), passage)
-		}
+		f.Add([]byte(`{"object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":`+string(content)+`}}]}`), passage)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, passage string) {
-		text, tokens := answerText(body), call.ReadTokens(body)
-		pair := Pair{Claim: "The bridge was opened in 1933.", Passages: []Passage{{Text: passage}, {Text: passage}}}
-		asked := []*question{{claim: pair.Claim, passage: passage}, {claim: "Another.", passage: passage}}
-		readRulings(text, tokens, mark, asked)
-		checkAnswer(t, &pair, (&Judge{}).verdict(&pair, asked))
+		text := answerText(body)
+		pair := Pair{Claim: "The bridge was opened in 1933.", Passages: []Passage{{Text: passage}, {Text: "“" + passage + "—"}}}
+		asked := []*question{{claim: pair.Claim}, {claim: "Another."}}
+		readRulings(text, mark, asked)
 		for i, q := range asked {
+			checkAnswer(t, &pair, (&Judge{}).verdict(&pair, q))
 			var again question
 			kept := &MemoryCache{}
-			if q.remember(kept); again.cached(kept) == (q.answer.Label == Unjudged) {
+			if q.remember(t.Context(), kept); again.cached(t.Context(), kept) == (q.answer.Label == Unjudged) {
 				t.Errorf("question %d: %+v is kept, or is not", i, q.answer)
 			}
 		}
-		asked[0].answer = yesOrNo(text, tokens)
-		pair.Passages = pair.Passages[:1]
-		checkAnswer(t, &pair, (&Judge{Preset: PresetMiniCheck}).verdict(&pair, asked[:1]))
+		asked[0].answer = yesOrNo(text)
+		checkAnswer(t, &pair, (&Judge{Preset: PresetMiniCheck}).verdict(&pair, asked[0]))
 	})
 }
 
-// The label is where the reader says, whatever else there is.
+// Only valid JSON is read.
 func FuzzParseVerdicts(f *testing.F) {
-	f.Add([]byte(`{"verdicts":[{"id":"a","quote":"b","verdict":"supported"}]}`))
+	f.Add([]byte(`{"verdicts":[{"id":"a","quotes":["b"],"verdict":"supported"}]}`))
 	f.Add([]byte(` {"x":{"verdicts":[]}, "verdicts" :[ {"n":[-1e3,null],"verdict" : "unsupported"} , {}], "y":0 } `))
 	f.Add([]byte("{\"verdicts\":[{\"verdict\":\"\\u0073upported\x80\"}],\"verdicts\":[{\"verdict\":null}]}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		all, err := parseVerdicts(string(text))
-		if err == nil && !json.Valid(text) {
+		if _, err := parseVerdicts(string(text)); err == nil && !json.Valid(text) {
 			t.Error("invalid JSON was read")
-		}
-		for _, s := range all {
-			if s.at < 0 || s.at > len(text) {
-				t.Fatalf("a label at %d of %d bytes", s.at, len(text))
-			}
-			if label := Label(s.verdict); err == nil && label == Supported && !bytes.Contains(text, []byte{'\\'}) && !bytes.HasPrefix(text[s.at:], []byte(label)) {
-				t.Errorf("%s is not at %d", label, s.at)
-			}
 		}
 	})
 }
@@ -107,10 +91,8 @@ func checkAnswer(t *testing.T, p *Pair, v Verdict) {
 	if !slices.Contains([]Label{Supported, Unsupported, Contradicted, Unjudged}, v.Label) {
 		t.Errorf("the label %q", v.Label)
 	}
-	for _, score := range []*float64{v.Closeness, signal(&v, SignalContradiction)} {
-		if score != nil && !(*score >= 0 && *score <= 1) {
-			t.Errorf("the score %v", *score)
-		}
+	if score := v.Closeness; score != nil && !(*score >= 0 && *score <= 1) {
+		t.Errorf("the score %v", *score)
 	}
 	for _, e := range v.Evidence {
 		checkSpan(t, p.Passages[e.Passage].Text, e.Span)
@@ -118,12 +100,4 @@ func checkAnswer(t *testing.T, p *Pair, v Verdict) {
 	if v.Err != nil && v.Label != Unjudged {
 		t.Errorf("%s with the error %v", v.Label, v.Err)
 	}
-}
-
-// signal returns a signal of a verdict, or nil if it has none.
-func signal(v *Verdict, name string) *float64 {
-	if s, ok := v.Signals[name]; ok {
-		return &s
-	}
-	return nil
 }

@@ -32,7 +32,7 @@ const (
 )
 
 // Lexical is the default checker. It reads words and values, not meaning, and uses no language model, opens no
-// connection and costs microseconds per pair. Equal input gets equal verdicts.
+// connection and costs a fraction of a millisecond per pair. Equal input gets equal verdicts.
 //
 // A claim is [Supported] if a passage says it word for word or in close wording, and [Differs] if a passage says it but
 // for one number, date, name, negation or opposite; then the words of both are shown. Everything else is [Unjudged], or

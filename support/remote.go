@@ -222,6 +222,7 @@ const (
 const (
 	issueFactsLeftOut  = "facts-left-out" // there were too many facts; only the first were sent
 	issueNoCheckNeeded = "no-check-needed"
+	issueDisputed      = "disputed" // some facts support the claim, others contradict it
 )
 
 // Grounding is a [Checker] that asks Google's check grounding API (Vertex AI Search, Discovery Engine). It is safe for
@@ -229,8 +230,8 @@ const (
 //
 // The API splits a claim into sentences and cites the facts that support each. If all are cited, the claim is
 // [Supported], else [Unsupported]. Facts that it returns against a sentence make the
-// claim [Contradicted]; only projects that Google admitted to that experiment get them. Numbers are compared again by
-// rules, see [Verdict.Differences]. [Pair.Context] is not sent. Nothing is cached.
+// claim [Contradicted]; only projects that Google admitted to that experiment get them. [Pair.Context] is not sent.
+// Nothing is cached.
 type Grounding struct {
 	// Project is the Google Cloud project, by number or id, from which the URL is built. URL is a full one to use
 	// instead.
@@ -239,6 +240,7 @@ type Grounding struct {
 	Token     func(context.Context) (string, error)
 	Threshold float64 // the least score of a citation, in (0, 1]; 0 means 0.6
 
+	Meter       *Meter       // counts and limits requests; nil means neither
 	Client      *http.Client // nil means one with http.DefaultTransport; redirects are never followed
 	Timeout     time.Duration
 	Retries     int // 0 means RemoteRetries, negative none
@@ -259,7 +261,11 @@ func (g *Grounding) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 		return nil, fmt.Errorf("asking for grounding: %w", err)
 	}
 	verdicts := make([]Verdict, len(in))
-	concurrently(len(in), g.Concurrency, func(i int) { verdicts[i] = g.check(ctx, server, &in[i]) })
+	allowed := g.Meter.allowed(len(in))
+	for i := range in[allowed:] {
+		verdicts[allowed+i] = Verdict{Label: Unjudged, By: g.Info().By(), Err: g.Meter.overAnswer()}
+	}
+	concurrently(allowed, g.Concurrency, func(i int) { verdicts[i] = g.check(ctx, server, &in[i]) })
 	judged := func(v Verdict) bool { return v.Err == nil }
 	if len(in) > 0 && !slices.ContainsFunc(verdicts, judged) {
 		return nil, verdicts[0].Err
@@ -316,7 +322,9 @@ func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdic
 	}
 	body, err := request.Body()
 	if err == nil {
-		body, err = server.post(ctx, body)
+		if body, err = server.metered(ctx, g.Meter, body); err == nil {
+			g.Meter.add(1, 0, 0, 0)
+		}
 	}
 	var found *call.Grounding
 	if err == nil {
@@ -389,9 +397,6 @@ func (v *Verdict) ground(p *Pair, found *call.Grounding, facts []Span) {
 		v.Label = Unsupported
 	}
 	v.Evidence = append(v.Evidence, against...)
-	if v.Label == Supported {
-		v.compare(p)
-	}
 }
 
 // appendChunks appends the spans of chunks in the passages, up to groundingFacts.

@@ -96,8 +96,7 @@ type Term struct {
 type Verdict struct {
 	Label Label
 	// Closeness is how near the passages are to the claim, in [0, 1]: a number to rank and select passages by, not the
-	// probability that the claim is true. A judge sets it to the probability that its model gave to supported. Nil if
-	// the checker has none.
+	// probability that the claim is true. Nil if the checker has none.
 	Closeness *float64
 	Evidence  []Span // where the passages are nearest to the claim, best first
 	Missing   []Term // the terms of the claim that the evidence lacks, rarest first
@@ -108,11 +107,10 @@ type Verdict struct {
 	// for.
 	WrongSource *Span
 	Verbatim    bool // the evidence contains the claim word for word
-	// Signals are the parts of the closeness by name, to explain it. The names belong to the checker, except
-	// [SignalContradiction].
+	// Signals are the parts of the closeness by name, to explain it. The names belong to the checker.
 	Signals   map[string]float64
 	By        string       // the checker, as ID@Version
-	Escalated bool         // a [Cascade] asked its slow checker
+	Escalated bool         // a judge was asked, or its verdict was cached
 	Err       error        // why this pair could not be judged; the label is then always [Unjudged]
 	Issues    []ibid.Issue // irregularities: claim-truncated, language-unmeasured …
 }

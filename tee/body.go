@@ -276,6 +276,9 @@ func (b *Body) Close() error {
 	return err
 }
 
+// IssueDamagedEncoding is the code of the issue of an answer whose compressed response is damaged.
+const IssueDamagedEncoding = "damaged-encoding"
+
 // decoding is the decoder of one response and its failures. It is for one goroutine at a time.
 type decoding struct {
 	dec    ibid.Decoder
@@ -287,6 +290,7 @@ type decoding struct {
 	hold      func(int64) bool // nil allows everything
 	held      int64            // bytes allowed by hold
 	off       error            // why decoding has stopped
+	damage    error            // of the compressed data, such as a wrong checksum after the last byte
 	panicky   bool             // the decoder panicked
 }
 
@@ -368,6 +372,9 @@ func (d *decoding) result(end End, cause error) Result {
 	if r.Answer == nil {
 		r.Answer = &ibid.Answer{}
 	}
+	if d.damage != nil {
+		r.Answer.Issues = append(r.Answer.Issues, ibid.Issue{Code: IssueDamagedEncoding, Detail: d.damage.Error()})
+	}
 	if at, sure := d.dec.End(); at >= 0 && d.off == nil && (sure || end == EndOfBody) {
 		r.End = EndMark
 	}
@@ -391,6 +398,9 @@ func (d *decoding) close(end End) {
 		err := d.unpack.close(end == EndOfBody && d.off == nil)
 		if d.off == nil {
 			d.off = err
+			if !errors.Is(err, ErrLimit) {
+				d.damage = err
+			}
 		}
 	}
 	if !d.panicky {

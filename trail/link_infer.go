@@ -192,7 +192,9 @@ type hit struct {
 func (l *linker) holds(v *support.Verdict) bool {
 	closeness := jsonNumber(v.Closeness)
 	switch {
-	case v.Label == support.Differs || v.Label == support.Contradicted:
+	case v.Label == support.Supported && v.Escalated: // a judge says so
+		return true
+	case v.Label == support.Differs || v.Label == support.Contradicted || v.Label == support.Unsupported:
 		return false
 	case l.options.Threshold > 0 && closeness != nil:
 		return *closeness >= l.options.Threshold
@@ -256,12 +258,8 @@ var particulars = []*regexp.Regexp{
 // near reports whether a text is about the same thing as a claim. Answers are the steps' if the text is a passage, and
 // nil if it is an answer itself.
 func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *comparison) bool {
-	if l.options.Threshold != 0 {
+	if l.options.Threshold != 0 || c.Verdict.Label == support.Unsupported || c.Verdict.Label == support.Contradicted {
 		return false
-	}
-	if _, ok := l.checker.(*support.Lexical); !ok {
-		score := jsonNumber(c.Verdict.Closeness)
-		return score != nil && *score >= leastLikely
 	}
 	least := leastRelevance
 	text := p.text(c)

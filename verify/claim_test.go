@@ -91,38 +91,40 @@ func TestSupport(t *testing.T) {
 	hashOnly := verify.SourceResult{Status: verify.VerifiedHashOnly, Counts: verify.CountInfo}
 	const excerpt = "The Eiffel Tower was built in 1889 by Gustave Eiffel and is 330 metres tall."
 	one := []verify.SourceResult{passing(excerpt)}
-	says := func(l support.Label) support.Checker { return always{verdict: support.Verdict{Label: l}} }
+	says := func(l support.Label) support.Checker {
+		return support.WithJudge(always{verdict: support.Verdict{Label: l}})
+	}
 	lexical := &support.Lexical{}
 	for _, test := range []struct {
-		name           string
-		claim          string
-		results        []verify.SourceResult
-		checker, judge support.Checker
-		want           verify.Status
-		counts         verify.Counts
-		by             string
-		finding        string // and its reason
+		name    string
+		claim   string
+		results []verify.SourceResult
+		checker support.Checker
+		want    verify.Status
+		counts  verify.Counts
+		by      string
+		finding string // and its reason
 	}{
-		{"supported-verbatim", "The Eiffel Tower was built in 1889", one, lexical, nil, verify.SupportedVerbatim, verify.CountPass, "lexical", "supported"},
-		{"another number", "The Eiffel Tower was built in 1887 by Gustave Eiffel", one, lexical, nil, verify.ClaimDiffers, verify.CountWarning, "lexical", "differs"},
-		{"a negation", "The Eiffel Tower was not built in 1889 by Gustave Eiffel", one, lexical, nil, verify.ClaimDiffers, verify.CountWarning, "lexical", "differs"},
-		{"nothing in common", "Bananas ripen faster beside apples", one, lexical, nil, verify.ClaimUnjudged, verify.CountInfo, "lexical", "unjudged"},
-		{"something in common", "The Eiffel Tower attracts seven million tourists", one, lexical, nil, verify.ClaimUnjudged, verify.CountInfo, "lexical", "unjudged"},
-		{"no excerpt", "x", []verify.SourceResult{hashOnly}, lexical, nil, verify.ClaimUnchecked, verify.CountInfo, "", "unchecked no-excerpt"},
-		{"no source was read", "x", []verify.SourceResult{gone, missing}, lexical, nil, verify.ClaimUnchecked, verify.CountUnverifiable, "", "unchecked unread"},
-		{"no source", "x", nil, lexical, nil, verify.ClaimUnchecked, verify.CountUnverifiable, "", "unchecked no-source"},
-		{"no source passes", "x", []verify.SourceResult{missing}, lexical, nil, verify.ClaimUnchecked, verify.CountInfo, "", "unchecked failed"},
-		{"a failing source is no evidence", "The Eiffel Tower was built in 1889", []verify.SourceResult{{Status: verify.ExcerptAltered, Counts: verify.CountFailure, Excerpt: excerpt}, hashOnly}, lexical, nil, verify.ClaimUnchecked, verify.CountInfo, "", "unchecked no-excerpt"},
-		{"a judge says unsupported", "x y", one, lexical, says(support.Unsupported), "unsupported-nli", verify.CountWarning, "nli", "unsupported"},
-		{"a judge contradicts", "The Eiffel Tower was built in 1887", one, lexical, says(support.Contradicted), "contradicted-nli", verify.CountWarning, "nli", "contradicted"},
-		{"a judge supports, by its name", "x y", one, lexical, says(support.Supported), "supported-nli", verify.CountPass, "nli", "supported"},
-		{"a judge abstains", "The Eiffel Tower was built in 1887 by Gustave Eiffel", one, lexical, says(support.Unjudged), verify.ClaimDiffers, verify.CountWarning, "lexical", "differs"},
-		{"a judge overrules words", "The Eiffel Tower was built in 1887 by Gustave Eiffel", one, lexical, says(support.Supported), "supported-nli", verify.CountPass, "nli", "supported"},
-		{"a judge that fails", "the Eiffel Tower has visitors", one, says(support.Unjudged), always{verdict: support.Verdict{Label: support.Unjudged, Err: errors.New("no")}}, verify.ClaimUnjudged, verify.CountInfo, "nli", "unjudged"},
-		{"a checker that fails", "x y", one, always{verdict: support.Verdict{Label: support.Unjudged, Err: errors.New("no")}}, nil, verify.ClaimUnjudged, verify.CountInfo, "nli", "unjudged error"},
-		{"a judge does not overrule a verbatim claim", "The Eiffel Tower was built in 1889", one, lexical, says(support.Contradicted), verify.SupportedVerbatim, verify.CountPass, "lexical", "supported"},
+		{"supported-verbatim", "The Eiffel Tower was built in 1889", one, lexical, verify.SupportedVerbatim, verify.CountPass, "lexical", "supported"},
+		{"another number", "The Eiffel Tower was built in 1887 by Gustave Eiffel", one, lexical, verify.ClaimDiffers, verify.CountWarning, "lexical", "differs"},
+		{"a negation", "The Eiffel Tower was not built in 1889 by Gustave Eiffel", one, lexical, verify.ClaimDiffers, verify.CountWarning, "lexical", "differs"},
+		{"nothing in common", "Bananas ripen faster beside apples", one, lexical, verify.ClaimUnjudged, verify.CountInfo, "lexical", "unjudged"},
+		{"something in common", "The Eiffel Tower attracts seven million tourists", one, lexical, verify.ClaimUnjudged, verify.CountInfo, "lexical", "unjudged"},
+		{"no excerpt", "x", []verify.SourceResult{hashOnly}, lexical, verify.ClaimUnchecked, verify.CountInfo, "", "unchecked no-excerpt"},
+		{"no source was read", "x", []verify.SourceResult{gone, missing}, lexical, verify.ClaimUnchecked, verify.CountUnverifiable, "", "unchecked unread"},
+		{"no source", "x", nil, lexical, verify.ClaimUnchecked, verify.CountUnverifiable, "", "unchecked no-source"},
+		{"no source passes", "x", []verify.SourceResult{missing}, lexical, verify.ClaimUnchecked, verify.CountInfo, "", "unchecked failed"},
+		{"a failing source is no evidence", "The Eiffel Tower was built in 1889", []verify.SourceResult{{Status: verify.ExcerptAltered, Counts: verify.CountFailure, Excerpt: excerpt}, hashOnly}, lexical, verify.ClaimUnchecked, verify.CountInfo, "", "unchecked no-excerpt"},
+		{"a judge says unsupported", "The tower x y", one, says(support.Unsupported), "unsupported-nli", verify.CountWarning, "nli", "unsupported"},
+		{"a judge contradicts", "The Eiffel Tower was built in 1887", one, says(support.Contradicted), "contradicted-nli", verify.CountWarning, "nli", "contradicted"},
+		{"a judge supports, by its name", "The tower x y", one, says(support.Supported), "supported-nli", verify.CountPass, "nli", "supported"},
+		{"a judge abstains", "The Eiffel Tower was built in 1887 by Gustave Eiffel", one, says(support.Unjudged), verify.ClaimDiffers, verify.CountWarning, "lexical", "differs"},
+		{"a judge overrules words", "The Eiffel Tower was built in 1887 by Gustave Eiffel", one, says(support.Supported), "supported-nli", verify.CountPass, "nli", "supported"},
+		{"a judge that fails", "the Eiffel Tower has visitors", one, support.WithJudge(always{verdict: support.Verdict{Label: support.Unjudged, Err: errors.New("no")}}), verify.ClaimUnjudged, verify.CountInfo, "lexical", "unjudged judge-failed"},
+		{"a checker that fails", "x y", one, always{verdict: support.Verdict{Label: support.Unjudged, Err: errors.New("no")}}, verify.ClaimUnjudged, verify.CountInfo, "nli", "unjudged error"},
+		{"a judge does not overrule a verbatim claim", "The Eiffel Tower was built in 1889", one, says(support.Contradicted), verify.SupportedVerbatim, verify.CountPass, "lexical", "supported"},
 	} {
-		got, err := verify.CompareClaim(t.Context(), test.claim, test.results, test.checker, test.judge)
+		got, err := verify.CompareClaim(t.Context(), test.claim, test.results, test.checker)
 		if err != nil {
 			t.Fatalf("%s: %v", test.name, err)
 		}
@@ -145,7 +147,7 @@ func TestWrongSource(t *testing.T) {
 	claims := []string{"The bridge has eight lanes.", "The towers of the bridge are 89 metres high.", "The bridge has nine lanes."}
 	towers := of("https://towers.example/", "The towers of the bridge are 89 metres high.")
 	results := [][]verify.SourceResult{towers, towers, of("https://lanes.example/", "It is said that the bridge has eight lanes.")}
-	got, err := verify.CompareClaims(t.Context(), claims, results, &support.Lexical{}, nil)
+	got, err := verify.CompareClaims(t.Context(), claims, results, &support.Lexical{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,22 +175,22 @@ func TestProblemSentence(t *testing.T) {
 	}
 }
 
-// There is one call for all claims, and one more for those that are not verbatim in an excerpt.
+// There is one call for all claims.
 func TestSupportCalls(t *testing.T) {
-	asked, judged := 0, 0
+	asked := 0
 	claims := []string{"a b c", "x", "d e f"}
 	results := [][]verify.SourceResult{{passing("a b c")}, nil, {passing("g h i"), passing("g h i")}}
 	checker := always{verdict: support.Verdict{Label: support.Supported}, asked: &asked}
-	if _, err := verify.CompareClaims(t.Context(), claims, results, checker, always{asked: &judged}); err != nil || asked != 2 || judged != 1 {
-		t.Errorf("%d asked, %d judged, %v", asked, judged, err)
+	if _, err := verify.CompareClaims(t.Context(), claims, results, checker); err != nil || asked != 2 {
+		t.Errorf("%d asked, %v", asked, err)
 	}
-	if _, err := verify.CompareClaims(t.Context(), claims, results, always{err: errors.New("down")}, nil); err == nil || !strings.Contains(err.Error(), "checking 2 claims: down") {
+	if _, err := verify.CompareClaims(t.Context(), claims, results, always{err: errors.New("down")}); err == nil || !strings.Contains(err.Error(), "checking 2 claims: down") {
 		t.Errorf("%v", err)
 	}
-	if _, err := verify.CompareClaims(t.Context(), claims, results, always{short: true}, nil); err == nil {
+	if _, err := verify.CompareClaims(t.Context(), claims, results, always{short: true}); err == nil {
 		t.Error("missing verdicts are no error")
 	}
-	if got, err := verify.CompareClaims(t.Context(), nil, nil, nil, nil); err != nil || len(got) != 0 {
+	if got, err := verify.CompareClaims(t.Context(), nil, nil, nil); err != nil || len(got) != 0 {
 		t.Errorf("no claims: %v, %v", got, err)
 	}
 }
@@ -206,7 +208,7 @@ func TestDiffers(t *testing.T) {
 		{"the moon", "The moon is made of green cheese.", "The museum is open from 9 am to 5 pm every day except Monday.", support.Unjudged},
 		{"bananas", "Bananas are blue.", "The library opens at nine and closes at five on weekdays.", support.Unjudged},
 	} {
-		got, err := verify.CompareClaim(t.Context(), test.claim, []verify.SourceResult{passing(test.excerpt)}, &support.Lexical{}, nil)
+		got, err := verify.CompareClaim(t.Context(), test.claim, []verify.SourceResult{passing(test.excerpt)}, &support.Lexical{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +233,7 @@ func TestExcerptCutFromItsSentence(t *testing.T) {
 		page := read(test.page, "text/plain")
 		cs, src := recorded(t, page, test.excerpt)
 		result := verify.Compare(cs, src, page, nil, &verify.CompareOptions{TextProfile: manifest.TextProfile})
-		got, err := verify.CompareClaim(t.Context(), test.claim, []verify.SourceResult{result}, &support.Lexical{}, nil)
+		got, err := verify.CompareClaim(t.Context(), test.claim, []verify.SourceResult{result}, &support.Lexical{})
 		if err != nil || got.Finding != test.want || len(got.Differs) > 0 || (got.Finding == support.Unjudged) != (got.Detail != "") {
 			t.Errorf("%q in %q: %s (%s), %v, %v; want %s", test.excerpt, test.page, got.Finding, got.Detail, got.Differs, err, test.want)
 		}

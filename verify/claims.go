@@ -113,7 +113,11 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 			)
 		}
 	}
-	if err := compareClaims(ctx, all, m.Checker, m.Judge); err != nil {
+	checker := m.Checker
+	if m.Judge != nil {
+		checker = m.Judge
+	}
+	if err := compareClaims(ctx, all, checker); err != nil {
 		return fmt.Errorf("checking what supports the claims: %w", err)
 	}
 	for i := range reports {

@@ -259,7 +259,7 @@ func (j *job) directory(ctx context.Context, at string, again bool) *directory {
 			kept = nil
 		}
 	}
-	if d = kept; kept == nil || again || j.now.Sub(kept.FetchedAt) > keyFresh {
+	if d = kept; kept == nil || again || j.now.Sub(kept.FetchedAt) > cmp.Or(j.KeyTTL, defaultKeyTTL) {
 		d = j.fetchKeys(ctx, at)
 		if d.err == nil {
 			if b, err := json.Marshal(d); err == nil {

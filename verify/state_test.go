@@ -236,6 +236,22 @@ func TestVerdictCache(t *testing.T) {
 	look(verify.Trusted, 3, false)
 }
 
+// Keys that were fetched a moment ago are used again, except with a negative KeyTTL.
+func TestKeyTTL(t *testing.T) {
+	w := published(t)
+	v := w.verifier()
+	for i, want := range []int{1, 1, 2, 3} {
+		if i >= 2 {
+			v.KeyTTL = -1
+		}
+		wants(t, w.report(v), verify.Trusted, "")
+		if got := w.asked(manifest.DirectoryPath); got != want {
+			t.Errorf("after %d jobs the keys were requested %d times, want %d", i+1, got, want)
+		}
+		w.advance(time.Second)
+	}
+}
+
 func TestArchive(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()

@@ -32,9 +32,8 @@ func (r *SourceResult) isCut() bool { return r.Match != nil && r.Match.Cut }
 // compareClaims sets for each claim whether the excerpts of its sources that passed, taken together, support it. An
 // error means that nothing is known about any claim: the context has ended, or the checker failed altogether.
 //
-// For a claim that its own excerpts are far from, WrongSource is the excerpt of another claim that supports it. A
-// judge, if there is one, is asked about all claims that are not verbatim in an excerpt, and its verdict prevails.
-func compareClaims(ctx context.Context, claims []evidence, checker, judge support.Checker) error {
+// For a claim that its own excerpts are far from, WrongSource is the excerpt of another claim that supports it.
+func compareClaims(ctx context.Context, claims []evidence, checker support.Checker) error {
 	var asked []int
 	var pairs []support.Pair
 	var all []support.Passage // the excerpts of all claims, each once
@@ -67,35 +66,17 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 	if err != nil {
 		return fmt.Errorf("checking %d claims: %w", len(pairs), err)
 	}
-	var open []int // indexes in asked
-	var left []support.Pair
 	for n, i := range asked {
 		claims[i].setVerdict(&pairs[n], &verdicts[n])
-		if judge != nil && claims[i].Status != SupportedVerbatim {
-			open, left = append(open, asked[n]), append(left, pairs[n])
+		if !verdicts[n].Escalated {
+			claims[i].setQualified()
 		}
-	}
-	if verdicts, err = support.CheckPairs(ctx, judge, left); err != nil {
-		return fmt.Errorf("judging %d claims: %w", len(left), err)
-	}
-	for k, i := range open {
-		if v := &verdicts[k]; isJudged(v.Label) {
-			claims[i].setVerdict(&left[k], v)
-		}
-	}
-	for i := range claims {
-		claims[i].setQualified()
 	}
 	return nil
 }
 
-// isJudged reports whether a label decides whether the excerpts say what a claim says.
-func isJudged(l support.Label) bool {
-	return l == support.Supported || l == support.Unsupported || l == support.Contradicted
-}
-
-// setQualified makes a supported claim unjudged if each excerpt is part of a sentence that denies or doubts it: "The
-// mayor denied that he took the money."
+// setQualified makes a claim unjudged that words call supported, if each excerpt is part of a sentence that denies or
+// doubts it: "The mayor denied that he took the money."
 func (e *evidence) setQualified() {
 	if e.Finding != support.Supported {
 		return
@@ -190,6 +171,9 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict) {
 		c.Detail = "The excerpts are there but do not support the claim, according to " + v.By + "."
 	default:
 		c.Detail = "Nobody has judged whether the excerpts say it: read both."
+		if issue := v.WhyUnjudged(); issue != nil {
+			c.Reason, c.Detail = issue.Code, "Nobody has judged whether the excerpts say it: "+issue.Detail+"."
+		}
 		if v.Err != nil {
 			c.Reason, c.Detail = reasonError, "The claim could not be checked."
 		} else if v.WrongSource != nil && v.Closeness != nil && *v.Closeness < farFromClaim {

@@ -122,7 +122,7 @@ func TestThreatJudgeInjection(t *testing.T) {
 	}))
 	defer model.Close()
 	v := w.verifier()
-	v.Judge = &support.Judge{URL: model.URL, Model: "m", Retries: -1}
+	v.Judge = support.WithJudge(&support.Judge{URL: model.URL, Model: "m", Retries: -1})
 	r := w.report(v)
 	if asked == "" || strings.Contains(asked, "administrator") {
 		t.Errorf("the judge was asked: %q", asked)

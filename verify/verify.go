@@ -28,7 +28,7 @@ type Verifier struct {
 	Fetcher *snapshot.Fetcher // nil means one with the default options
 	Texts   *snapshot.Texts   // nil means a new one
 	Checker support.Checker   // compares claims with excerpts; nil means [support.Lexical]
-	Judge   support.Checker   // a model that may call a claim unsupported though its excerpt was found; nil for none
+	Judge   support.Checker   // is asked instead of Checker if it is not nil: see [support.WithJudge]
 	Memory  Memory            // nil means a [MemoryMap]
 	Copies  snapshot.Copies   // where sources are read from when Offline; nil if nowhere
 
@@ -48,6 +48,7 @@ type Verifier struct {
 
 	SourceTTL  time.Duration // how long a passing result for a source is reused; 0 means 24 h, negative never
 	FailureTTL time.Duration // how long any other result is; 0 means 15 min, negative never
+	KeyTTL     time.Duration // how long fetched keys are not fetched again; 0 means 5 min, negative always fetches
 
 	Limits   Limits
 	Name     string           // of the verifier, in reports and incidents; empty means ibid
@@ -245,11 +246,11 @@ const (
 
 	maxRefused = 2 // failed fetches from one host in a job, after which its fetches are not retried
 
-	skew         = 300 * time.Second // allowed difference between clocks
-	keyCache     = 24 * time.Hour    // maximum age of keys that are used when they cannot be fetched
-	keyFresh     = 5 * time.Minute   // age up to which keys are not fetched again
-	replayWindow = 24 * time.Hour    // by how much a manifest that is not bound to its response may be older
-	parallel     = 16                // documents of one job that are fetched concurrently
+	skew          = 300 * time.Second // allowed difference between clocks
+	keyCache      = 24 * time.Hour    // maximum age of keys that are used when they cannot be fetched
+	defaultKeyTTL = 5 * time.Minute   // age up to which keys are not fetched again
+	replayWindow  = 24 * time.Hour    // by how much a manifest that is not bound to its response may be older
+	parallel      = 16                // documents of one job that are fetched concurrently
 
 	// maxExplained bounds how much one job compares to find text similar to missing excerpts, in code points of the
 	// text times 64 of the excerpt: about four seconds. The comparison only explains a result; beyond the bound such an

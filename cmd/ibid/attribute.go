@@ -32,7 +32,7 @@ type attributeFlags struct {
 	cited       bool
 	explain     bool
 	allow       server.Networks // networks that may be connected to besides the public ones
-	checker     checkerFlags
+	judge       judgeFlags
 }
 
 func newAttribute(w world) *cobra.Command {
@@ -84,10 +84,11 @@ of a source could not be read.`,
 			if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
 				return err
 			}
-			checker, err := f.checker.build(f.checker.file, w)
+			checker, done, err := f.judge.build(f.judge.file, w)
 			if err != nil {
 				return err
 			}
+			defer done()
 			f.cite.hintIdle(c, w)
 			job := &attributeJob{world: w, flags: f, cite: cite, answer: args[0], sources: names}
 			return job.run(c.Context(), &support.AttributeOptions{
@@ -112,7 +113,7 @@ of a source could not be read.`,
 	flags.BoolVar(&f.explain, "explain", false, "list the passages considered for each sentence")
 	f.cite.add(flags)
 	server.AddNetFlag(flags, &f.allow)
-	f.checker.add(flags, nil)
+	f.judge.add(flags, nil)
 	return c
 }
 
@@ -138,7 +139,7 @@ func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) e
 	}
 	found, err := support.Attribute(ctx, answer, docs, o)
 	if err != nil {
-		return usagef(checkHint(err), "%w", err)
+		return usagef(checkHint(err.Error()), "%w", err)
 	}
 	if job.cite.form == asJSON {
 		err = job.writeJSON(found, docs)

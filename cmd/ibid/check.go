@@ -21,7 +21,7 @@ type checkFlags struct {
 	sources, others       []string
 	json                  bool
 	allow                 server.Networks // networks that may be connected to besides the public ones
-	checker               checkerFlags
+	judge                 judgeFlags
 }
 
 func newCheck(w world) *cobra.Command {
@@ -40,18 +40,13 @@ evidence and its location, and the words that are missing from the evidence:
   contradicted   a judge says that they deny it
   unchecked      there was nothing to read
 
-The default checker, lexical, compares words, without a network or a model. The
-number beside its finding is how close the evidence is, from 0 to 1: it is not the
-probability that the claim is true.
+Words are compared, without a network or a model. The number beside the finding is
+how close the evidence is, from 0 to 1: it is not the probability that the claim is
+true.
 
-Other checkers, also judges, are configured under checkers in the file of --config, and selected
-with --checker:
-
-  checkers:
-    careful: {checker: judge, judge-url: http://127.0.0.1:11434/v1, judge-model: llama3.1}
-
-They may send the claims and passages to other machines. docs/support.md has all
-kinds (judge, minicheck, grounding, cascade) and settings.
+--judge asks a model about all claims that words do not settle, which sends them and
+the passages to it. Its verdicts are kept in the user's cache directory. The key is
+in the provider's usual variable. docs/support.md has the settings of the file.
 
 Only public addresses are fetched, at ports 80 and 443, unless --allow-net names
 another network.
@@ -68,14 +63,18 @@ lines were checked, else 2.`,
   ibid check --claim 'Herons eat fish.' --source birds.pdf --source a.md --json
   ibid check --claim 'Herons eat fish.' --source https://herons.example/food
   ibid check --batch claims.jsonl >verdicts.jsonl
-  ibid check --claim 'Herons eat fish.' --source birds.md --config ibid.yaml --checker careful`,
+  ibid check --claim 'Herons eat fish.' --source birds.md --judge ollama:bespoke-minicheck`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.validate(c); err != nil {
 				return err
 			}
-			checker, err := f.checker.build(f.checker.file, w)
+			checker, done, err := f.judge.build(f.judge.file, w)
 			if err != nil {
 				return err
+			}
+			defer done()
+			if checker == nil {
+				checker = &support.Lexical{}
 			}
 			if f.batch != "" {
 				return checkBatch(c.Context(), f.batch, checker, w)
@@ -96,7 +95,7 @@ lines were checked, else 2.`,
 	flags.StringVar(&f.batch, "batch", "", "check each line of a `FILE` of JSON lines instead, - for standard input")
 	flags.BoolVar(&f.json, "json", false, "write the verdict as one line of JSON; --batch always does")
 	server.AddNetFlag(flags, &f.allow)
-	f.checker.add(flags, nil)
+	f.judge.add(flags, nil)
 	return c
 }
 
@@ -137,7 +136,7 @@ func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w wo
 	}
 	verdicts, err := support.RightSource(checker).Check(ctx, []support.Pair{pair})
 	if err != nil {
-		return usagef(cmp.Or(explain(err).hint, checkHint(err)), "check the claim: %w", err)
+		return usagef(cmp.Or(explain(err).hint, checkHint(err.Error())), "check the claim: %w", err)
 	}
 	v := &verdicts[0]
 	if f.json {
@@ -157,7 +156,10 @@ func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w wo
 		return fmt.Errorf("write standard output: %w", bare(err))
 	}
 	if v.Err != nil {
-		return usagef(checkHint(v.Err), "check the claim: %w", v.Err)
+		return usagef(checkHint(v.Err.Error()), "check the claim: %w", v.Err)
+	}
+	if why := v.WhyUnjudged(); why != nil {
+		hint(w.err, checkHint(why.Detail))
 	}
 	switch {
 	case sources.failed, v.Label == support.Unjudged, v.Label == support.Unchecked, v.Label == "":
@@ -168,15 +170,15 @@ func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w wo
 	return errNo
 }
 
-// checkHint returns the hint for an error of a checker.
-func checkHint(err error) string {
-	switch text := err.Error(); {
+// checkHint returns the hint for what a checker says of its failure.
+func checkHint(text string) string {
+	switch {
 	case strings.Contains(text, "connection refused"):
 		return "is the server running there?"
 	case strings.Contains(text, "401"), strings.Contains(text, "403"):
 		return "is the key valid for this address?"
 	case strings.Contains(text, "404"):
-		return "does the address end before /chat/completions, and does the server have that model?"
+		return "does the URL end before /chat/completions, and does the server have that model?"
 	}
 	return ""
 }

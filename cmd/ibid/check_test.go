@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,8 +131,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // modelMain is a program for the stories: model FILE. It serves chat completions for the key sk-story at the address
-// that it writes to the file. Its verdict is supported for claims that occur in the passage and for those about people,
-// contradicted with an invented quote for those with the word never, and unsupported for the rest.
+// that it writes to the file, and without one. Its verdict is supported for claims about people, contradicted with an invented quote for those with the word never, and unsupported for the rest.
 func modelMain() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
@@ -147,7 +147,7 @@ func modelMain() {
 func serveModel(w http.ResponseWriter, r *http.Request) {
 	var chat struct{ Messages []struct{ Content string } }
 	switch {
-	case r.Header.Get("Authorization") != "Bearer sk-story":
+	case !slices.Contains([]string{"", "Bearer sk-story"}, r.Header.Get("Authorization")):
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprintf(w, `{"error":{"message":"wrong key: %s","code":"invalid_api_key"}}`, r.Header.Get("Authorization"))
 		return
@@ -155,30 +155,29 @@ func serveModel(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	passage, claims, _ := strings.Cut(chat.Messages[len(chat.Messages)-1].Content, "Claims, one JSON object a line:\n")
+	_, claims, _ := strings.Cut(chat.Messages[len(chat.Messages)-1].Content, "Claims, one JSON object a line:\n")
 	type element struct {
-		ID      string `json:"id"`
-		Quote   string `json:"quote"`
-		Verdict string `json:"verdict"`
+		ID      string   `json:"id"`
+		Quotes  []string `json:"quotes"`
+		Verdict string   `json:"verdict"`
 	}
 	var verdicts []element
 	for line := range strings.Lines(claims) {
 		var c struct{ ID, Claim string }
 		_ = json.Unmarshal([]byte(line), &c)
 		switch {
-		case strings.Contains(passage, c.Claim):
-			verdicts = append(verdicts, element{c.ID, c.Claim, "supported"})
-		case strings.HasPrefix(c.Claim, "People"):
-			verdicts = append(verdicts, element{c.ID, "carries eight lanes", "supported"})
+		case strings.Contains(c.Claim, "people"):
+			verdicts = append(verdicts, element{c.ID, []string{"It is 503 metres long"}, "supported"})
 		case strings.Contains(c.Claim, "never"):
-			verdicts = append(verdicts, element{c.ID, "I made this up", "contradicted"})
+			verdicts = append(verdicts, element{c.ID, []string{"I made this up"}, "contradicted"})
 		default:
-			verdicts = append(verdicts, element{c.ID, "", "unsupported"})
+			verdicts = append(verdicts, element{c.ID, []string{}, "unsupported"})
 		}
 	}
 	text, _ := json.Marshal(map[string]any{"verdicts": verdicts})
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"id": "c1", "object": "chat.completion", "created": 1, "model": "story",
 		"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]string{"role": "assistant", "content": string(text)}}},
+		"usage":   map[string]any{"prompt_tokens": 100, "completion_tokens": 10},
 	})
 }

@@ -71,31 +71,81 @@ func complete(cmd *cobra.Command) {
 	})
 }
 
-// checkerFlags select a command's checker.
-type checkerFlags struct{ name, file string }
+// judgeFlags select a command's judge.
+type judgeFlags struct{ name, file string }
 
-// add adds --checker, and --config unless the command has it, in which case file is its value.
-func (f *checkerFlags) add(flags *pflag.FlagSet, file *string) {
-	flags.StringVar(&f.name, "checker", "",
-		"the checker that decides what is supported: lexical (default), or the `NAME` of one under checkers in the "+
-			"file of --config")
+// add adds --judge, and --config unless the command has it, in which case file is its value.
+func (f *judgeFlags) add(flags *pflag.FlagSet, file *string) {
+	server.AddJudgeFlag(flags, &f.name)
 	if file == nil {
 		file = &f.file
 		server.AddFileFlag(flags, file)
 	}
 }
 
-// build builds the checker.
-func (f *checkerFlags) build(file string, w world) (support.Checker, error) {
+// build builds the checker of a command that reads its judge's settings from a file, nil without a judge. When the
+// command ends, it must call done, which reports what the judge was asked.
+func (f *judgeFlags) build(file string, w world) (checker support.Checker, done func(), err error) {
+	if f.name == "" {
+		return nil, func() {}, nil
+	}
 	described, err := server.ReadChecker(file, f.name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return described.Build(w.env)
+	bar := &claimBar{world: w}
+	checker, meter, err := described.Build(w.env, &server.JudgeOptions{
+		Cache: openVerdicts(server.CacheDir(w.env)), Progress: bar.show,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return checker, func() {
+		bar.end()
+		if spent := meter.Spent(); spent.Claims+spent.Cached > 0 {
+			say(w.err, "%s: %s", checker.Info().By(), spentWords(&spent))
+		}
+	}, nil
 }
 
-// isJudge reports whether the named checker may judge support in a verification: any but the lexical one.
-func (f *checkerFlags) isJudge() bool { return f.name != "" && f.name != "lexical" }
+// spentWords says what a judge was asked.
+func spentWords(s *support.Spent) string {
+	words := fmt.Sprintf("%s in %s", plural(s.Claims, "claim"), plural(s.Requests, "request"))
+	if s.TokensIn+s.TokensOut > 0 {
+		words += fmt.Sprintf(", %d tokens sent and %d received", s.TokensIn, s.TokensOut)
+	}
+	if s.Cost != nil {
+		words += fmt.Sprintf(", cost %.6f", *s.Cost)
+	}
+	if s.Cached > 0 {
+		words += fmt.Sprintf("; %d known", s.Cached)
+	}
+	return words
+}
+
+// claimBar shows on a terminal how many of the claims a judge has answered.
+type claimBar struct {
+	world
+
+	bar   *progress
+	total int
+}
+
+// show is called by one judge at a time.
+func (b *claimBar) show(done, total int) {
+	if b.bar == nil || total != b.total {
+		b.end()
+		b.bar, b.total = countProgress(total, "claims", b.world), total
+	}
+	if b.bar.set(done); done == total {
+		b.end()
+	}
+}
+
+func (b *claimBar) end() {
+	b.bar.end()
+	b.bar = nil
+}
 
 // Annotations of flags.
 const (

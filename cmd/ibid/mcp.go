@@ -19,10 +19,10 @@ import (
 
 // mcpFlags are the flags of ibid mcp.
 type mcpFlags struct {
-	tenant  string
-	trust   []string
-	allow   server.Networks // networks that may be connected to besides the public ones
-	checker checkerFlags
+	tenant string
+	trust  []string
+	allow  server.Networks // networks that may be connected to besides the public ones
+	judge  judgeFlags
 }
 
 func newMCP(w world) *cobra.Command {
@@ -61,12 +61,13 @@ read.`,
 			if err := checkTrust(f.trust); err != nil {
 				return err
 			}
-			checker, err := f.checker.build(c.File, w)
+			judge, done, err := f.judge.build(c.File, w)
 			if err != nil {
 				return err
 			}
+			defer done()
 			return withNamedStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				return f.serve(ctx, s, checker, w)
+				return f.serve(ctx, s, judge, w)
 			})
 		},
 	}
@@ -76,7 +77,7 @@ read.`,
 	flags.StringSliceVar(&f.trust, "trust", nil,
 		"whose signatures verify trusts: a host or a key id, as `WHO`; repeatable")
 	server.AddNetFlag(flags, &f.allow)
-	f.checker.add(flags, &c.File)
+	f.judge.add(flags, &c.File)
 	c.AddStoreFlags(cmd.Flags())
 	flags.Lookup("data").Usage = "offer the answers and runs in the database in this `directory`; there are none " +
 		"without it, --db or --config"
@@ -84,21 +85,17 @@ read.`,
 }
 
 // serve serves MCP until standard input ends.
-func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Checker, w world) error {
+func (f *mcpFlags) serve(ctx context.Context, s *store.Store, judge support.Checker, w world) error {
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.allow})
 	defer func() { _ = fetcher.Close() }() // only reads
 	texts, memory := &snapshot.Texts{}, verify.Memory(&verify.MemoryMap{})
-	var judge support.Checker
-	if f.checker.isJudge() {
-		judge = checker
-	}
 	var copies snapshot.Copies
 	if s != nil {
 		memory, copies = s.Memory(f.tenant), s.Copies(f.tenant)
 	}
 	log := newLogger(w.err, true)
 	server := mcp.New(&mcp.Options{
-		Store: s, Checker: checker, Version: readBuild().Version, Logger: log,
+		Store: s, Checker: judge, Version: readBuild().Version, Logger: log,
 		Verify: func(ctx context.Context, tenant string, what *api.Verification) (*verify.Report, error) {
 			report, err := api.Report(ctx, &verify.Verifier{
 				Fetcher: fetcher,

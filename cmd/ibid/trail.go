@@ -31,6 +31,7 @@ type trailFlags struct {
 	json, noExcerpts, noInferred, adjust bool
 	excerpt, top                         int
 	threshold                            float64
+	judge                                judgeFlags
 }
 
 func newTrail(w world) *cobra.Command {
@@ -73,6 +74,7 @@ prov is W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
 	flags.IntVar(&f.top, "top", trail.DefaultTop, "the maximum `NUMBER` of primary sources")
 	flags.BoolVar(&f.adjust, "adjust", false, "rank sources by relevance times the confidence of the step")
 	flags.BoolVar(&f.noInferred, "no-inferred", false, "link sentences to passages by citations and markers only")
+	f.judge.add(flags, nil)
 	alternatives(flags, "as", "json")
 	withoutVariable(flags, "as", "threshold") // ibid cite and ibid check accept other values
 	return c
@@ -94,7 +96,12 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	if err != nil {
 		return err
 	}
-	links, err := t.Link(ctx, nil, &trail.LinkOptions{NoInference: f.noInferred})
+	judge, done, err := f.judge.build(f.judge.file, w)
+	if err != nil {
+		return err
+	}
+	defer done()
+	links, err := t.Link(ctx, judge, &trail.LinkOptions{NoInference: f.noInferred})
 	if err != nil {
 		return err
 	}

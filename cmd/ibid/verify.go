@@ -10,7 +10,6 @@ import (
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -24,7 +23,7 @@ type verifyFlags struct {
 	trust                []string
 	level, failOn        string
 	allow                server.Networks // networks that may be connected to besides the public ones
-	checker              checkerFlags
+	judge                judgeFlags
 }
 
 func newVerify(w world) *cobra.Command {
@@ -57,8 +56,7 @@ The other is about the claims, and counts them:
   unchecked      there was nothing to compare it with, for the reason given
 
 Only public addresses are fetched, at ports 80 and 443, unless --allow-net names
-another network. Words are compared; with --checker, a judge in the file of --config
-decides about claims that are not verbatim in their excerpts.
+another network. Words are compared; --judge asks a model about what they leave open.
 
 Nothing is stored unless --data, --db or --config names a database. Then a manifest
 that changed or was reused is detected, good results are reused for a day, and
@@ -114,12 +112,12 @@ For several inputs, the first of these that occurs: 2 for one that cannot be rea
 		"fetch nothing: use only the file and the database of --data")
 	flags.StringVar(&f.url, "url", "", "the `URL` that a response in a file came from, if not in the file")
 	flags.BoolVar(&f.fresh, "fresh", false,
-		"fetch every source again, even those checked less than a day ago")
+		"fetch every source and key again, even those checked less than a day ago")
 	flags.BoolVar(&f.report, "report", false,
 		"send failures to publishers who ask for them, signed with the key in --data")
 	server.AddNetFlag(flags, &f.allow)
 	addTenantFlag(flags, &f.tenant)
-	f.checker.add(flags, &c.File)
+	f.judge.add(flags, &c.File)
 	c.AddStoreFlags(flags)
 	flags.Lookup("data").Usage = "remember results in the database in this `directory`; nothing is stored without " +
 		"it, --db or --config"
@@ -193,13 +191,11 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string
 		}
 		v.poster = &verify.Poster{Client: fetcher.Client(), Ring: ring}
 	}
-	var judge support.Checker
-	if f.checker.isJudge() {
-		var err error
-		if judge, err = f.checker.build(c.File, w); err != nil {
-			return err
-		}
+	judge, done, err := f.judge.build(c.File, w)
+	if err != nil {
+		return err
 	}
+	defer done()
 	level, _ := strconv.Atoi(f.level) // empty means 0
 	return withNamedStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
 		var copies snapshot.Copies
@@ -223,7 +219,7 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string
 			}
 			if f.fresh {
 				// A nanosecond: new results are stored, old ones are not used.
-				one.SourceTTL, one.FailureTTL = 1, 1
+				one.SourceTTL, one.FailureTTL, one.KeyTTL = 1, 1, -1
 			}
 			return one
 		}

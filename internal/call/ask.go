@@ -19,8 +19,8 @@ type Ask struct {
 	// text.
 	Schema json.RawMessage
 	Name   string
-	// Alternatives is how many alternatives, with their probabilities, to request for each token.
-	Alternatives int
+	// Steady requests a temperature of 0, which some models reject.
+	Steady bool
 }
 
 type askFormat struct {
@@ -34,8 +34,7 @@ type askSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// Body returns the request's body. With alternatives it also requests a temperature of 0: models that reject one reject
-// the other.
+// Body returns the request's body.
 func (a *Ask) Body() ([]byte, error) {
 	var messages []roleContent
 	if a.System != "" {
@@ -48,42 +47,18 @@ func (a *Ask) Body() ([]byte, error) {
 			Schema: askSchema{Name: a.Name, Strict: true, Schema: a.Schema},
 		}
 	}
-	if a.Alternatives > 0 {
-		r.Logprobs, r.TopLogprobs, r.Temperature = true, a.Alternatives, new(float64)
+	if a.Steady {
+		r.Temperature = new(float64)
 	}
 	return wire.Encode(r)
 }
 
-// Token is one token of an answer.
-type Token struct {
-	Text         string
-	Alternatives []Alternative // the likeliest tokens at this position, including Text
-}
-
-// Alternative is a possible token at a position.
-type Alternative struct {
-	Text string
-	Log  float64 // the natural logarithm of its probability
-}
-
-// ReadTokens returns the tokens of an answer to [Ask], or nil if the server sent no probabilities. Alternatives without
-// a number are omitted.
-func ReadTokens(body []byte) []Token {
-	var tokens []Token
-	first := scan.Elements(scan.Value(bytes.TrimSpace(body)).Get("choices"))
-	if !first.Next() {
-		return nil
-	}
-	for each := scan.Elements(first.Val.Get("logprobs").Get("content")); each.Next(); {
-		t := Token{Text: each.Val.Get("token").Str()}
-		for other := scan.Elements(each.Val.Get("top_logprobs")); other.Next(); {
-			if log, ok := other.Val.Get("logprob").Float(); ok {
-				t.Alternatives = append(t.Alternatives, Alternative{other.Val.Get("token").Str(), log})
-			}
-		}
-		tokens = append(tokens, t)
-	}
-	return tokens
+// ReadUsage returns how many tokens the server counted for an [Ask] and for its answer; 0 if it did not say.
+func ReadUsage(body []byte) (in, out int) {
+	usage := scan.Value(bytes.TrimSpace(body)).Get("usage")
+	in, _ = usage.Get("prompt_tokens").Int()
+	out, _ = usage.Get("completion_tokens").Int()
+	return max(0, in), max(0, out)
 }
 
 // GroundingCheck is a text and the facts to compare it with, for Google's check grounding API (Discovery Engine, method

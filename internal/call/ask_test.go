@@ -20,10 +20,10 @@ func TestAsk(t *testing.T) {
 		},
 		{
 			"all",
-			Ask{Model: "m", System: "s", User: "u", Schema: json.RawMessage(`{"type":"object"}`), Name: "n", Alternatives: 5},
+			Ask{Model: "m", System: "s", User: "u", Schema: json.RawMessage(`{"type":"object"}`), Name: "n", Steady: true},
 			`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}],` +
 				`"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"type":"object"}}},` +
-				`"logprobs":true,"top_logprobs":5,"stream":false,"temperature":0}`,
+				`"stream":false,"temperature":0}`,
 		},
 	} {
 		body := testenv.Must(test.ask.Body())(t)
@@ -34,16 +34,13 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-func TestReadTokens(t *testing.T) {
-	got := ReadTokens([]byte(` {"choices":[{"logprobs":{"content":[
-		{"token":"Ye","logprob":-0.1,"bytes":[89,101],"top_logprobs":[{"token":"Ye","logprob":-0.1},{"token":"No","logprob":"-2.5"},{"token":"?","logprob":null}]},
-		{"token":"s"}]}},{"logprobs":{"content":[{"token":"another"}]}}]} `))
-	want := []Token{{"Ye", []Alternative{{"Ye", -0.1}, {"No", -2.5}}}, {Text: "s"}}
-	testenv.Equal(t, "", want, got)
-	for _, body := range []string{"", "null", "[]", `{"choices":[]}`, `{"choices":[{"logprobs":null}]}`, `{"choices":{"logprobs":{}}}`, `{"choices":[{"logprobs":{"content":"x"}`} {
-		if got := ReadTokens([]byte(body)); got != nil {
-			t.Errorf("%s: %v", body, got)
-		}
+func TestReadUsage(t *testing.T) {
+	for body, want := range map[string][2]int{
+		` {"usage":{"prompt_tokens":12,"completion_tokens":3,"total_tokens":15}} `: {12, 3},
+		`{"usage":{"prompt_tokens":-1}}`:                                           {}, `{"usage":null}`: {}, "": {}, "[]": {},
+	} {
+		in, out := ReadUsage([]byte(body))
+		testenv.Equal(t, body, want, [2]int{in, out})
 	}
 }
 

@@ -277,8 +277,6 @@ type requestBody struct {
 	Tools        []json.RawMessage `json:"tools,omitempty"`
 	Include      []string          `json:"include,omitempty"`
 	Format       *askFormat        `json:"response_format,omitempty"`
-	Logprobs     bool              `json:"logprobs,omitempty"`
-	TopLogprobs  int               `json:"top_logprobs,omitempty"`
 	Stream       *bool             `json:"stream,omitempty"` // may be false, for APIs that require it
 	Store        *bool             `json:"store,omitempty"`  // may be false: the provider need not store what ibid does
 	Temperature  *float64          `json:"temperature,omitempty"`

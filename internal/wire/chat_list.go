@@ -22,8 +22,8 @@ var chatReads = func() *reads {
 		choices.groundingmetadata choices.messages choices.contentfilterresults `)
 	for _, carrier := range [...]string{"message", "delta"} {
 		for name := range strings.FieldsSeq(`citations annotations context searchresults references sources websearch
-			searchinfo groundingmetadata vertexaigroundingmetadata content/ content.citations content.thinking content.referenceids
-			contentblocks executedtools toolcalls
+			searchinfo groundingmetadata vertexaigroundingmetadata
+			content/ content.citations content.thinking content.referenceids contentblocks executedtools toolcalls
 			functioncall providerspecificfields.citations providerspecificfields.citation
 			providerspecificfields.websearchresults providerspecificfields.thinkingblocks thinkingblocks
 			reasoningdetails`) {

@@ -414,6 +414,11 @@ func (g *generate) Close() {
 	}
 }
 
+// Whole implements [Body].
+func (g *generate) Whole() bool {
+	return slices.ContainsFunc(g.order, func(c *candidate) bool { return c.length > 0 })
+}
+
 // groundingField names a field of the metadata that is kept until the candidate ends.
 type groundingField int
 

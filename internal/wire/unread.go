@@ -137,10 +137,10 @@ func (s *search) object(at int, known *reads, listed bool, depth int) (end int, 
 		if i = scan.SkipSpace(doc, i+1); i >= len(doc) {
 			break
 		}
-		switch c := doc[i]; {
-		case c == '{', c == '[':
+		switch doc[i] {
+		case '{', '[':
 			end = s.member(key, i, known, depth)
-		case c == '"':
+		case '"':
 			end = scan.StringEnd(doc, i+1)
 			if listed && known == nil {
 				address = address || isAddress(key, doc[i+1:])

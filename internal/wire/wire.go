@@ -18,6 +18,12 @@ type Parser interface {
 	Close()
 }
 
+// Body is a parser for a format whose end mark is a finish reason, which a whole body may lack.
+type Body interface {
+	// Whole reports whether the only document has an answer's text.
+	Whole() bool
+}
+
 // Config configures a parser.
 type Config struct {
 	Request scan.Value // the request that the response answers; nil if unknown
