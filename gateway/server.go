@@ -74,7 +74,8 @@ const (
 	brokenEvery = 10 * time.Second
 )
 
-// limitedLog logs the lines of an HTTP server: all panics, and of others, which are about broken connections, only some.
+// limitedLog logs the lines of an HTTP server: all panics, and only some of the others, which are about broken
+// connections.
 type limitedLog struct {
 	log     *slog.Logger
 	limiter *rate.Limiter

@@ -43,9 +43,10 @@ func newCite(w world) *cobra.Command {
 		Short: "Show a provider's answer with citations and sources",
 		Long: `Reads the responses of LLM providers: bodies and recorded streams, optionally
 compressed with gzip, deflate, br or zstd. - or no file at all means standard
-input; a stream that arrives there is shown live. The body may be preceded by the
-status line and header that curl -i prints; an HTTP status of 300 or more is an
-error, whatever the body contains.
+input; a stream that arrives there is shown live on a terminal, where a citation
+that comes long after its words is listed below the text. The body may be preceded
+by the status line and header that curl -i prints; an HTTP status of 300 or more is
+an error, whatever the body contains.
 
 The provider is detected. Any other JSON or text is shown as it is.
 
@@ -338,7 +339,7 @@ func (job *citeJob) read(in *input, r *reading) error {
 	decoder.Options.Status = in.status
 	var sink io.Writer = &decoder
 	var view *liveView
-	if o, ok := job.target.(*textOutput); ok && in.live {
+	if o, ok := job.target.(*textOutput); ok && in.live && !isSaved(o.w) {
 		view = o.begin(r.name)
 	}
 	if view != nil {

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,5 +44,28 @@ func TestCiteLive(t *testing.T) {
 		if code := <-exit; code != 0 {
 			t.Errorf("%s: exit code %d", form, code)
 		}
+	}
+}
+
+// A stream that is not shown on a terminal is written as one in a file is.
+func TestCiteSaved(t *testing.T) {
+	dir := t.TempDir()
+	stream := strings.Repeat(`data: {"object":"chat.completion.chunk","citations":["https://a.example/1"],`+
+		`"choices":[{"index":0,"delta":{"content":"word [1] "}}]}`+"\n\n", 1000) + "data: [DONE]\n\n"
+	recorded := filepath.Join(dir, "stream.sse")
+	if err := os.WriteFile(recorded, []byte(stream), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cite := func(name string) string {
+		out := testenv.Must(os.Create(filepath.Join(dir, "out")))(t)
+		defer out.Close()
+		w := world{strings.NewReader(stream), out, io.Discard, func(string) (string, bool) { return "", false }}
+		if code := run(t.Context(), []string{"cite", name}, w); code != 0 {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		return string(testenv.Must(os.ReadFile(out.Name()))(t))
+	}
+	if file, stdin := cite(recorded), cite("-"); file != stdin || len(file) < len(stream)/10 {
+		t.Errorf("%d bytes of the file, %d of standard input", len(file), len(stdin))
 	}
 }

@@ -11,6 +11,12 @@ import (
 	"golang.org/x/term"
 )
 
+// isSaved reports whether nobody watches what is written to w: it is a file or a pipe, which gets the final text.
+func isSaved(w io.Writer) bool {
+	_, ok := w.(*os.File)
+	return ok && !isTerminal(w)
+}
+
 // isTerminal reports whether f, a reader or a writer, is a terminal.
 func isTerminal(f any) bool {
 	if _, ok := f.(*cleaner); ok {
