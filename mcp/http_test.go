@@ -105,7 +105,7 @@ func TestHandlerTokens(t *testing.T) {
 	for _, token := range []string{reader, other, verifier} {
 		session := testenv.Must(dial(t, server, token, nil))(t)
 		list, err := session.ListTools(t.Context(), nil)
-		if err != nil || len(list.Tools) != 6 {
+		if err != nil || len(list.Tools) != 7 {
 			t.Errorf("tools: %v, %v", list, err)
 		}
 		sessions[token] = session

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 )
 
 const (
+	// defaultSteps is how many steps of a run are shown if nothing else is asked for.
+	defaultSteps = 20
 	// maxShown limits each of these in a result: steps, sentences, sources of a step and passages of a sentence. The
 	// result counts those left out.
 	maxShown = 500
@@ -27,8 +30,17 @@ const (
 
 // runArgs are the arguments of run_sources.
 type runArgs struct {
-	Run     string `json:"run"`
-	Excerpt *int   `json:"excerpt"`
+	Run      string `json:"run"`
+	Excerpt  *int   `json:"excerpt"`
+	From     *int   `json:"from_step"`
+	Limit    *int   `json:"limit"`
+	Sentence *int   `json:"sentence"`
+}
+
+// part is the part of a run that is shown.
+type part struct {
+	from, limit int // steps: the number of the first, and how many
+	sentence    int // from 1; 0 means all
 }
 
 // runSources is the result of run_sources.
@@ -40,6 +52,7 @@ type runSources struct {
 	AnswerID      *string       `json:"answer_id"`
 	Steps         []runStep     `json:"steps"`
 	StepsMore     int           `json:"steps_left_out"`
+	NextStep      *int          `json:"next_step"`
 	Primary       []runSource   `json:"primary_sources"`
 	Sentences     []runSentence `json:"sentences"`
 	SentencesMore int           `json:"sentences_left_out"`
@@ -91,6 +104,7 @@ type runPassage struct {
 	Reason     trail.LinkReason `json:"reason"`
 	Score      *float64         `json:"score"`
 	Evidence   *string          `json:"evidence"`
+	Differs    *string          `json:"differs"`
 }
 
 // runSources returns the sources that a run rests on.
@@ -99,18 +113,32 @@ func (m *MCP) runSources(ctx context.Context, c *call, args *runArgs) (*result, 
 	if err != nil {
 		return nil, err
 	}
+	var show part
+	if show.from, err = number("from_step", args.From, 0, 0, math.MaxInt32); err != nil {
+		return nil, err
+	}
+	if show.limit, err = number("limit", args.Limit, defaultSteps, 1, maxShown); err != nil {
+		return nil, err
+	}
+	if show.sentence, err = number("sentence", args.Sentence, 0, 1, math.MaxInt32); err != nil {
+		return nil, err
+	}
 	if args.Run == "" {
-		return nil, refuse("run: missing", "give the id of a run; find_answers returns those of answers")
+		return nil, refuse("run: missing", "find_runs lists the ids of runs")
 	}
 	t, links, err := m.link(ctx, c.tenant, args.Run)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, refuse("run: no run has this id", "find_answers returns the runs of answers; "+notThere)
+		return nil, refuse("run: no run has this id", "find_runs lists the ids of runs; "+notThere)
 	case err != nil:
 		return nil, err
 	}
 	s := t.Summary(&trail.SummaryOptions{Excerpt: excerpt, NoExcerpts: excerpt == 0})
-	out := showRun(t, s, links, excerpt)
+	s.SetLinks(links)
+	if n := len(links.Sentences); show.sentence > n {
+		return nil, refuse(fmt.Sprintf("sentence: the answer has %s", count(n, "sentence")), "they count from 1")
+	}
+	out := showRun(t, s, links, excerpt, show)
 	return &result{runText(out), out}, nil
 }
 
@@ -138,39 +166,50 @@ func (m *MCP) link(ctx context.Context, tenant, run string) (*trail.Trail, *trai
 	return t, links, nil
 }
 
-func showRun(t *trail.Trail, s *trail.Summary, links *trail.Links, excerpt int) *runSources {
+func showRun(t *trail.Trail, s *trail.Summary, links *trail.Links, excerpt int, show part) *runSources {
 	answer := t.Answer
 	if t.Final != nil {
 		answer = t.Final.Text
 	}
 	out := &runSources{
-		Run:           t.ID,
-		Agent:         httpx.OrNull(t.Agent),
-		Question:      httpx.OrNull(t.Question),
-		Answer:        httpx.OrNull(answer),
-		AnswerID:      httpx.OrNull(t.FinalID()),
-		Steps:         []runStep{},
-		Primary:       []runSource{},
-		Sentences:     []runSentence{},
-		UncitedShare:  links.Uncited,
-		Issues:        append(append([]ibid.Issue{}, s.Issues...), links.Issues...),
-		StepsMore:     max(0, len(t.Steps)-maxShown),
-		SentencesMore: max(0, len(links.Sentences)-maxShown),
+		Run:          t.ID,
+		Agent:        httpx.OrNull(t.Agent),
+		Question:     httpx.OrNull(t.Question),
+		Answer:       httpx.OrNull(answer),
+		AnswerID:     httpx.OrNull(t.FinalID()),
+		Steps:        []runStep{},
+		Primary:      []runSource{},
+		Sentences:    []runSentence{},
+		UncitedShare: links.Uncited,
+		Issues:       append(append([]ibid.Issue{}, s.Issues...), links.Issues...),
 	}
-	for i := range min(len(t.Steps), maxShown) {
-		out.Steps = append(out.Steps, showStep(t, i, excerpt))
+	graph := t.Graph()
+	for i := range t.Steps {
+		switch n := t.Steps[i].Number; {
+		case n < show.from, show.sentence > 0 && !slices.Contains(links.Sentences[show.sentence-1].Steps, n):
+			out.StepsMore++
+		case len(out.Steps) < show.limit:
+			out.Steps = append(out.Steps, showStep(t, i, excerpt, graph[i]))
+		default:
+			if out.StepsMore++; out.NextStep == nil {
+				out.NextStep = &n
+			}
+		}
 	}
 	for i := range s.Primary {
 		p := &s.Primary[i]
 		out.Primary = append(out.Primary, showSource(&p.Source, p.Steps, excerpt))
 	}
-	for i := range min(len(links.Sentences), maxShown) {
-		out.Sentences = append(out.Sentences, showSentence(&links.Sentences[i], excerpt))
+	for i := range links.Sentences {
+		if len(out.Sentences) < maxShown && (show.sentence == 0 || show.sentence == i+1) {
+			out.Sentences = append(out.Sentences, showSentence(&links.Sentences[i], excerpt))
+		}
 	}
+	out.SentencesMore = len(links.Sentences) - len(out.Sentences)
 	return out
 }
 
-func showStep(t *trail.Trail, i, excerpt int) runStep {
+func showStep(t *trail.Trail, i, excerpt int, after []int) runStep {
 	step := &t.Steps[i]
 	out := runStep{
 		Number:      step.Number,
@@ -187,7 +226,7 @@ func showStep(t *trail.Trail, i, excerpt int) runStep {
 	if step.Nested != nil {
 		out.Nested = httpx.OrNull(step.Nested.ID)
 	}
-	for _, before := range t.Before(i) {
+	for _, before := range after {
 		out.After = append(out.After, t.Steps[before].Number)
 	}
 	for k := range min(len(step.Sources), maxShown) {
@@ -223,6 +262,7 @@ func showSentence(s *trail.Sentence, excerpt int) runSentence {
 			Via:        append([]int{}, p.Via...),
 			Reason:     p.Reason,
 			Score:      finite(p.Score),
+			Differs:    httpx.OrNull(p.Differs),
 		}
 		if excerpt > 0 {
 			row.Evidence = httpx.OrNull(p.Evidence)
@@ -248,19 +288,14 @@ func finite(score *float64) *float64 {
 	return score
 }
 
-// maxRunText is how many bytes the text about a run has: a model needs the beginning, and may ask for more.
-const maxRunText = 2000
-
 // runText formats a run for a model: the sentences first, since they are what is asked about, then the steps, as far as
 // they fit.
 func runText(r *runSources) string {
 	text := fullRunText(r)
-	if len(text) <= maxRunText {
-		return text
+	if r.NextStep != nil {
+		text += fmt.Sprintf("\nMore steps: run_sources with from_step %d.", *r.NextStep)
 	}
-	const rest = "\n… more in the structured content; excerpt: 0 leaves out the passages there"
-	head := text[:maxRunText-len(rest)]
-	return head[:strings.LastIndexByte(head, '\n')+1] + strings.TrimPrefix(rest, "\n")
+	return shorten(text, "… cut here: sentence shows one sentence with its steps, from_step and limit show other steps")
 }
 
 func fullRunText(r *runSources) string {
@@ -275,6 +310,9 @@ func fullRunText(r *runSources) string {
 	for i := range r.Sentences {
 		s := &r.Sentences[i]
 		if s.Skipped != nil {
+			if *s.Skipped == string(trail.SkipUnread) {
+				fmt.Fprintf(&b, "\n%q ← not known: a result could not be read", cut(s.Text))
+			}
 			continue
 		}
 		fmt.Fprintf(&b, "\n%q ← %s", cut(s.Text), passageNames(s.Passages))
@@ -310,6 +348,9 @@ func passageNames(all []runPassage) string {
 	for i := range all {
 		p := &all[i]
 		name := named(orZero(p.Title), "", p.DocumentID) + ", " + string(p.Reason)
+		if p.Differs != nil {
+			name += ", differs: " + cut(*p.Differs)
+		}
 		if p.Score != nil {
 			name += fmt.Sprintf(" %.2f", *p.Score)
 		}
@@ -426,9 +467,13 @@ func (m *MCP) findAnswers(ctx context.Context, c *call, args *findArgs) (*result
 		)
 	}
 	if page.Next != "" {
-		text.WriteString("\nThere are more: pass next_cursor as cursor.")
+		text.WriteString("\nThere are more: repeat the call with cursor " + page.Next)
 	}
-	return &result{text.String(), out}, nil
+	rest := "… cut here: use a smaller limit"
+	if page.Next != "" && len(page.Next) < maxText/2 {
+		rest += ", or repeat the call with cursor " + page.Next
+	}
+	return &result{shorten(text.String(), rest), out}, nil
 }
 
 // oneAnswer returns one answer.

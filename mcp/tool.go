@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	// maxText limits the text of a result in bytes. Its structured content is complete.
-	maxText = 64 << 10
+	// maxText limits the text of a result in bytes: a model needs the beginning. The structured content has what it
+	// leaves out.
+	maxText = 2000
 	// maxRepeated limits the characters of client input that are repeated in a response.
 	maxRepeated = 200
 )
@@ -68,6 +69,7 @@ func (m *MCP) tools() []tool {
 	if m.store != nil {
 		all = append(all,
 			tool{name: "run_sources", scope: store.ScopeRead, do: withArgs(m.runSources)},
+			tool{name: "find_runs", scope: store.ScopeRead, do: withArgs(m.findRuns)},
 			tool{name: "find_answers", scope: store.ScopeRead, do: withArgs(m.findAnswers)},
 		)
 	}
@@ -138,10 +140,7 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 		if err != nil {
 			return failed(m.problem(ctx, t, err)), nil
 		}
-		words := text.Head(done.text, maxText)
-		if words != done.text {
-			words += "…\n(truncated; the structured content is complete)"
-		}
+		words := shorten(done.text, "… cut here: the structured content has the rest")
 		structured, err := json.Marshal(done.structured)
 		if err != nil {
 			return failed(m.problem(ctx, t, err)), nil
@@ -151,6 +150,18 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 			StructuredContent: json.RawMessage(structured),
 		}, nil
 	}
+}
+
+// shorten cuts a text to maxText bytes, at a line if possible, and adds what to do for the rest.
+func shorten(words, rest string) string {
+	if len(words) <= maxText {
+		return words
+	}
+	head := text.Head(words, maxText-len(rest)-1)
+	if end := strings.LastIndexByte(head, '\n'); end > maxText/2 {
+		head = head[:end]
+	}
+	return head + "\n" + rest
 }
 
 // run runs a tool if its caller is allowed to.
@@ -323,10 +334,9 @@ func share(name string, said *float64, def float64) (float64, error) {
 
 // shown are the arguments for showing an answer.
 type shown struct {
-	Style string `json:"style"`
-	Unit  string `json:"unit"`
-	// Document requests the answer document, which is the default.
-	Document *bool `json:"document"`
+	Style    string `json:"style"`
+	Unit     string `json:"unit"`
+	Document bool   `json:"document"` // requests the answer document
 }
 
 // showing is shown, validated.
@@ -342,7 +352,7 @@ func (s *shown) check() (*showing, error) {
 		return nil, err
 	}
 	unit, err := choice("unit", s.Unit, ibid.Units())
-	return &showing{style, unit, s.Document == nil || *s.Document}, err
+	return &showing{style, unit, s.Document}, err
 }
 
 // documentOf returns the answer document without cited_text, which is next to it in the result; nil if it is not

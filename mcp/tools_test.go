@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -19,6 +20,7 @@ import (
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -39,7 +41,7 @@ func TestTools(t *testing.T) {
 	}
 	testenv.Equal(t, "", []string{"attribute", "check", "cite"}, names(nil))
 	all := names(&mcp.Options{Store: openStore(t, "a"), Verify: newVerify(t)})
-	testenv.Equal(t, "", []string{"attribute", "check", "cite", "find_answers", "run_sources", "verify"}, all)
+	testenv.Equal(t, "", []string{"attribute", "check", "cite", "find_answers", "find_runs", "run_sources", "verify"}, all)
 }
 
 // verifying may connect to this machine.
@@ -162,5 +164,39 @@ func TestToolLimits(t *testing.T) {
 	_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_all"})
 	if err == nil || !strings.Contains(err.Error(), "unknown tool") {
 		t.Errorf("an unknown tool: %v", err)
+	}
+}
+
+// A long run is found, and shown in parts: each result has a text of at most 2 kB that says how to go on.
+func TestLongRun(t *testing.T) {
+	s := openStore(t, "a")
+	run := &trail.Trail{ID: "long", Question: "What does the mill grind?", Answer: "The mill grinds rye."}
+	for n := 1; n <= 200; n++ {
+		run.Steps = append(run.Steps, trail.Step{Number: n, Tool: "search", Sources: []trail.Source{{
+			DocumentID: fmt.Sprintf("d%d", n), Title: "A document", Content: "The mill grinds rye.", Used: true,
+		}}})
+	}
+	testenv.Must(s.Record(t.Context(), "a", &store.Recording{Run: "long", Trail: run}))(t)
+	session := connect(t, mcp.New(&mcp.Options{Store: s}), "a", nil)
+	var found struct{ Runs []struct{ Run string } }
+	if text := call(t, session, "find_runs", object{}, &found); len(found.Runs) != 3 || !strings.Contains(text, "What does the mill grind?") {
+		t.Errorf("found %v: %s", found, text)
+	}
+	type shown struct {
+		Steps []struct{ Number int }
+		Next  *int `json:"next_step"`
+	}
+	var first, next, one shown
+	text := call(t, session, "run_sources", object{"run": "long"}, &first)
+	if len(first.Steps) != 20 || first.Next == nil || *first.Next != 21 || len(text) > 2000 || !strings.Contains(text, "from_step") {
+		t.Errorf("%d steps, %d bytes: %s", len(first.Steps), len(text), text)
+	}
+	call(t, session, "run_sources", object{"run": "long", "from_step": 199}, &next)
+	if len(next.Steps) != 2 || next.Next != nil {
+		t.Errorf("from step 199: %+v", next)
+	}
+	call(t, session, "run_sources", object{"run": "long", "sentence": 1}, &one)
+	if len(one.Steps) == 0 || len(one.Steps) > 20 {
+		t.Errorf("of one sentence: %d steps", len(one.Steps))
 	}
 }
