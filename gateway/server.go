@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -9,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,7 +55,7 @@ func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    MaxHeader,
-		ErrorLog:          stdlog.New(newLimitedLog(log), "", 0),
+		ErrorLog:          slog.NewLogLogger(newLimitedLog(log), slog.LevelWarn),
 		Protocols:         new(http.Protocols),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second, WriteByteTimeout: 2 * time.Minute,
@@ -74,31 +73,29 @@ const (
 	brokenEvery = 10 * time.Second
 )
 
-// limitedLog logs the lines of an HTTP server: all panics, and only some of the others, which are about broken
+// limitedLog handles the lines of an HTTP server: all panics, and only some of the others, which are about broken
 // connections.
 type limitedLog struct {
-	log     *slog.Logger
+	slog.Handler
+
 	limiter *rate.Limiter
 	left    atomic.Int64 // lines left out since the last one
 }
 
 func newLimitedLog(log *slog.Logger) *limitedLog {
-	return &limitedLog{log: log, limiter: rate.NewLimiter(rate.Every(brokenEvery), brokenBurst)}
+	return &limitedLog{Handler: log.Handler(), limiter: rate.NewLimiter(rate.Every(brokenEvery), brokenBurst)}
 }
 
-// Write logs one line.
-func (l *limitedLog) Write(line []byte) (int, error) {
-	if !bytes.Contains(line, []byte("panic serving")) && !l.limiter.Allow() {
+// Handle logs one line.
+func (l *limitedLog) Handle(ctx context.Context, line slog.Record) error {
+	if !strings.Contains(line.Message, "panic serving") && !l.limiter.Allow() {
 		l.left.Add(1)
-		return len(line), nil
+		return nil
 	}
-	var attrs []slog.Attr
 	if n := l.left.Swap(0); n > 0 {
-		attrs = []slog.Attr{slog.Int64("lines_left_out", n)}
+		line.AddAttrs(slog.Int64("lines_left_out", n))
 	}
-	message := string(bytes.TrimSuffix(line, []byte("\n")))
-	l.log.LogAttrs(context.Background(), slog.LevelWarn, message, attrs...)
-	return len(line), nil
+	return l.Handler.Handle(ctx, line)
 }
 
 // gracefulHandler is the handler of a server that stops gracefully: for a while, each response announces that it is the
