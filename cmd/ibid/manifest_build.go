@@ -27,6 +27,9 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
+// issueUnread is the code of the issue of an answer with members that look like sources and were not read.
+const issueUnread = "unread-sources"
+
 // localAgent is the agent of a manifest if none is given.
 const localAgent = "localhost"
 
@@ -259,6 +262,9 @@ func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := checkRead(name, answer); err != nil {
+			return nil, err
+		}
 		sum := sha256.Sum256([]byte(answer.Text)) // the name reveals nothing
 		builder := manifest.Builder{RunID: hex.EncodeToString(sum[:16])}
 		return &manifestSubject{Builder: builder, answer: answer}, nil
@@ -276,6 +282,23 @@ func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 		)
 	}
 	return sub, err
+}
+
+// checkRead refuses an answer whose citations are there but were not read, such as those of an answer document without
+// its version or unit: its manifest would say that it claims nothing.
+func checkRead(name string, answer *ibid.Answer) error {
+	if len(answer.Citations) > 0 {
+		return nil
+	}
+	for _, issue := range answer.Issues {
+		if issue.Code == issueUnread {
+			return usagef(
+				"an answer document has a version and a unit; ibid cite --json writes one",
+				"%s: %s could not be read, so that the manifest would have no claims", name, issue.Detail,
+			)
+		}
+	}
+	return nil
 }
 
 // stored reads a stored answer, or a run.
