@@ -106,7 +106,7 @@ def langchain(case):
 
 
 class Heron(CustomLLM):
-    """LlamaIndex's view of the model. LlamaIndex has it in a package of its own, which requires older SDKs."""
+    """A model for LlamaIndex that asks through the OpenAI SDK."""
 
     case: dict
 
