@@ -49,12 +49,14 @@ var ragAnswers = []struct {
 	{
 		"in order",
 		"The ferry leaves at 07:40 [1]. You get tickets in the harbour office [2]. It sails on most days, but not in winter [1, 3].",
-		[][]int{{1}, {2}, {1, 3}}, []int{1, 2, 1, 3},
+		[][]int{{1}, {2}, {1, 3}},
+		[]int{1, 2, 1, 3},
 	},
 	{
 		"out of order",
 		"A return ticket is 12 crowns [4], and you buy it beside the crane [2]. In 2024 [sic] there were no ferries in winter [4, 3].",
-		[][]int{{4}, {2}, {4, 3}}, []int{1, 2, 1, 3},
+		[][]int{{4}, {2}, {4, 3}},
+		[]int{1, 2, 1, 3},
 	},
 }
 
