@@ -2,11 +2,7 @@ package interop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/replay"
@@ -14,11 +10,7 @@ import (
 )
 
 // node is a running npm/ask.mjs.
-type node struct {
-	calls   *json.Encoder
-	replies *json.Decoder
-	log     *strings.Builder
-}
+type node struct{ *program }
 
 // testNPM makes the same calls with the SDKs for JavaScript.
 func (w *world) testNPM(t *testing.T) {
@@ -34,27 +26,7 @@ func (w *world) testNPM(t *testing.T) {
 func startNode(t *testing.T) *node {
 	t.Helper()
 	testenv.NodeModules(t, "interop/npm")
-	program := testenv.Tool(t, "node")
-	n := &node{log: &strings.Builder{}}
-	// Not t.Context: the program ends at the end of its input.
-	cmd := exec.CommandContext(context.Background(), program, "ask.mjs")
-	cmd.Dir = "npm"
-	cmd.Stderr = n.log
-	in := testenv.Must(cmd.StdinPipe())(t)
-	out := testenv.Must(cmd.StdoutPipe())(t)
-	testenv.OK(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = in.Close()
-		_, _ = io.Copy(io.Discard, out)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("node: %v", err)
-		}
-		if n.log.Len() > 0 {
-			t.Logf("node's words:\n%s", n.log)
-		}
-	})
-	n.calls, n.replies = json.NewEncoder(in), json.NewDecoder(out)
-	return n
+	return &node{startProgram(t, "npm", testenv.Tool(t, "node"), "ask.mjs")}
 }
 
 // ask makes node make a call.

@@ -2,13 +2,11 @@ package interop
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"html"
 	"io"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -225,42 +223,23 @@ func writeEvent(w io.Writer, reply map[string]any, delta map[string]string, fini
 }
 
 // rag is a running python/rag.py.
-type rag struct {
-	questions *json.Encoder
-	answers   *json.Decoder
-	log       *strings.Builder
-}
+type rag struct{ *program }
 
 func startRAG(t *testing.T) *rag {
 	t.Helper()
-	p := &rag{log: &strings.Builder{}}
-	// Not t.Context: the program ends at the end of its input.
-	cmd := exec.CommandContext(context.Background(), testenv.Python(t), "python/rag.py")
-	cmd.Stderr = p.log
-	in := testenv.Must(cmd.StdinPipe())(t)
-	out := testenv.Must(cmd.StdoutPipe())(t)
-	testenv.OK(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = in.Close()
-		_, _ = io.Copy(io.Discard, out)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("rag.py: %v\n%s", err, p.log)
-		}
-	})
-	p.questions, p.answers = json.NewEncoder(in), json.NewDecoder(out)
-	return p
+	return &rag{startProgram(t, "", testenv.Python(t), "python/rag.py")}
 }
 
 // ask makes the program ask in a way of its own, and returns its answer.
 func (p *rag) ask(t *testing.T, way, base string, stream bool) string {
 	t.Helper()
-	err := p.questions.Encode(map[string]any{
+	err := p.calls.Encode(map[string]any{
 		"way": way, "base": base, "key": key, "question": "When does the ferry leave, and what is the fare?",
 		"passages": passages, "stream": stream,
 	})
 	var answer string
 	if err == nil {
-		err = p.answers.Decode(&answer)
+		err = p.replies.Decode(&answer)
 	}
 	if err != nil {
 		t.Fatalf("rag.py: %v\n%s", err, p.log)

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/server"
@@ -26,9 +27,6 @@ import (
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 )
-
-// issueUnread is the code of the issue of an answer with members that look like sources and were not read.
-const issueUnread = "unread-sources"
 
 // localAgent is the agent of a manifest if none is given.
 const localAgent = "localhost"
@@ -291,7 +289,7 @@ func checkRead(name string, answer *ibid.Answer) error {
 		return nil
 	}
 	for _, issue := range answer.Issues {
-		if issue.Code == issueUnread {
+		if issue.Code == wire.IssueUnread {
 			return usagef(
 				"an answer document has a version and a unit; ibid cite --json writes one",
 				"%s: %s could not be read, so that the manifest would have no claims", name, issue.Detail,
