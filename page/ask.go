@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/singleflight"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
@@ -99,7 +97,7 @@ func (t *arrivingAnswer) hasEnded() bool {
 type arriving struct {
 	mu    sync.Mutex
 	all   []*arrivingAnswer  // oldest first
-	whole singleflight.Group // of answers that have arrived, for those who watch
+	whole httpx.Flights      // of answers that have arrived, for those who watch
 
 	failed []*failedTurn // oldest first
 }

@@ -43,11 +43,11 @@ func TestBounded(t *testing.T) {
 func TestBoundedGone(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	r := &Request{Request: httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)}
-	err := Bounded(func(_ *Reply, r *Request) error {
+	err := bounded(func(_ *Reply, r *Request) error {
 		leave()
 		<-r.Context().Done()
 		return context.Cause(r.Context())
-	})(&Reply{ResponseWriter: httptest.NewRecorder()}, r)
+	}, WorkTime)(&Reply{ResponseWriter: httptest.NewRecorder()}, r)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
