@@ -327,6 +327,24 @@ func (suite) Conversations(t *testing.T, dsn string) {
 	}
 }
 
+// Of each conversation only the latest answer is listed, wherever the cursor is and whichever was stored last.
+func (suite) LatestAnswers(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	for n, conversation := range []string{"talk", "", "other", "talk", "", "talk"} {
+		c := call(n+1, "Text.")
+		c.Conversation = conversation
+		put(t, s, c)
+	}
+	late := call(0, "It began first and came last.")
+	late.Conversation = "other"
+	put(t, s, late)
+	diff(t, "latest", ids(t, s, store.Query{Latest: true, Limit: 2}), []string{"6", "5", "3", "2"})
+	diff(t, "all", len(ids(t, s, store.Query{Limit: 2})), 7)
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, "ans_0006"))
+	diff(t, "after a deletion", ids(t, s, store.Query{Latest: true}), []string{"5", "4", "3", "2"})
+}
+
 func (suite) Runs(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
