@@ -29,15 +29,17 @@ type answerList struct {
 	Next   string // where the next page is; empty if this is the last
 }
 
-// answerItem is an entry of the list: an answer, or a conversation with all of its answers.
+// answerItem is an entry of the list: an answer, a conversation with all of its answers, or a run of several steps.
 type answerItem struct {
 	Title   string
 	URL     string
-	Answers int            // of the conversation; 1 for an answer without one
+	Answers int            // of the conversation; 0 for a run, 1 for an answer on its own
+	Steps   int            // of the run; 0 if it is none
 	Turns   []turn         // the conversation's latest answers, the latest first; nil if there is only one
-	Models  string         // or providers, if they do not say
-	Sources int            // of the answer, or of the conversation
-	At      time.Time      // when it was asked last
+	By      string         // models, or providers if they do not say; the agent of a run
+	Known   bool           // the number of sources is known
+	Sources int            // cited by the answer, in the conversation, or used by the run
+	At      time.Time      // when it began last
 	Badges  []countedBadge // citations with something to look at; empty if there are none
 	Part    int            // number of the latest answers that the badges cover; 0 if they cover all
 }
@@ -45,7 +47,7 @@ type answerItem struct {
 // turn is an answer of a conversation in the list.
 type turn struct{ Question, URL string }
 
-// answers lists all answers, the latest first; those of a conversation are one entry.
+// answers lists all answers, the latest first.
 func (p *Page) answers(ctx context.Context, r *httpx.Request) (*view, error) {
 	p.captured.CatchUp(ctx)
 	list := &answerList{Badges: verificationChoices("")}
@@ -61,34 +63,49 @@ func (p *Page) answers(ctx context.Context, r *httpx.Request) (*view, error) {
 func (p *Page) latestAnswers(
 	ctx context.Context, tenant, cursor string, limit int,
 ) (items []answerItem, next string, err error) {
-	page, err := p.o.Store.Calls(ctx, tenant, &store.Query{Latest: true, Cursor: cursor, Limit: limit})
+	page, err := p.o.Store.Entries(ctx, tenant, &store.Query{Cursor: cursor, Limit: limit})
 	if err != nil {
 		return nil, "", err
 	}
 	until := time.Now().Add(listFor)
-	for _, call := range page.Items {
-		item := &answerItem{
-			Title: questionOf(call), URL: answerURL(call.AnswerID), Answers: 1,
-			Sources: citedSources(call.Answer),
+	for i := range page.Items {
+		item, err := p.answerItem(ctx, tenant, &page.Items[i], until)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // it was deleted meanwhile
 		}
-		calls := []*store.Call{call}
-		if call.Conversation != "" {
-			c, err := p.o.Store.Conversation(ctx, tenant, call.Conversation, &store.Query{Limit: previewed})
-			if errors.Is(err, store.ErrNotFound) {
-				continue // it was deleted meanwhile
-			}
-			if err != nil {
-				return nil, "", err
-			}
-			item.addConversation(c)
-			calls = c.Calls
-		}
-		if err := p.addCalls(ctx, tenant, item, calls, until); err != nil {
+		if err != nil {
 			return nil, "", err
 		}
 		items = append(items, *item)
 	}
 	return items, page.Next, nil
+}
+
+// answerItem makes the entry of the list. What takes longer than until is left out.
+func (p *Page) answerItem(ctx context.Context, tenant string, e *store.Entry, until time.Time) (*answerItem, error) {
+	if e.Run != nil {
+		ctx, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		row := p.runRow(ctx, tenant, e.Run)
+		return &answerItem{
+			Title: cmp.Or(short(row.Question, maxTitle), "Run "+row.ID), URL: runURL(row.ID), Steps: row.Steps,
+			By: line(row.Agent), Known: row.Known, Sources: row.Sources, At: row.Started,
+		}, nil
+	}
+	item := &answerItem{
+		Title: questionOf(e.Call), URL: answerURL(e.Call.AnswerID), Answers: 1,
+		Known: true, Sources: citedSources(e.Call.Answer),
+	}
+	calls := []*store.Call{e.Call}
+	if e.Call.Conversation != "" {
+		c, err := p.o.Store.Conversation(ctx, tenant, e.Call.Conversation, &store.Query{Limit: previewed})
+		if err != nil {
+			return nil, err
+		}
+		item.addConversation(c)
+		calls = c.Calls
+	}
+	return item, p.addCalls(ctx, tenant, item, calls, until)
 }
 
 // addConversation makes an entry that of a conversation.
@@ -122,7 +139,7 @@ func (p *Page) addCalls(
 			return err
 		}
 	}
-	item.Models = strings.Join(names, ", ")
+	item.By = strings.Join(names, ", ")
 	for _, b := range badges {
 		if b.Kind == badgeBad || b.Kind == badgeClose || b.Kind == badgeLost {
 			item.Badges = append(item.Badges, b)

@@ -11,8 +11,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// latestListed is how many of the latest answers, runs and incidents the front page lists.
-const latestListed = 5
+// latestListed is how many of the latest answers and incidents the front page lists.
+const latestListed = 10
 
 // Demo is what the page of a demonstration shows in addition. All fields are required.
 type Demo struct {
@@ -50,12 +50,11 @@ type frontBody struct {
 	Follow    string      // the chip of the sentence whose source changed
 	VerifyURL string      // where the answer is verified
 	Answers   []answerItem
-	Runs      []runRow // those of more than one step
 	Alarms    []incidentRow
 }
 
 // Empty reports whether there is nothing to show yet.
-func (b *frontBody) Empty() bool { return len(b.Answers)+len(b.Runs)+len(b.Alarms) == 0 }
+func (b *frontBody) Empty() bool { return len(b.Answers)+len(b.Alarms) == 0 }
 
 // front shows the latest entries and, in a demonstration, an answer whose source changed.
 func (p *Page) front(ctx context.Context, r *httpx.Request) (*view, error) {
@@ -63,9 +62,6 @@ func (p *Page) front(ctx context.Context, r *httpx.Request) (*view, error) {
 	body := &frontBody{Base: p.baseURL(r), Upstreams: p.o.Upstreams, Demo: p.o.Demo}
 	var err error
 	if body.Answers, _, err = p.latestAnswers(ctx, r.Who.Tenant, "", latestListed); err != nil {
-		return nil, err
-	}
-	if body.Runs, err = p.latestRuns(ctx, r.Who.Tenant); err != nil {
 		return nil, err
 	}
 	alarms, err := p.o.Store.Incidents(ctx, r.Who.Tenant, &store.IncidentQuery{Limit: latestListed})
@@ -109,9 +105,8 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	body.Questions = slices.DeleteFunc(slices.Clone(body.Questions), func(q string) bool {
 		return q == body.Hero.Heading
 	})
-	body.Runs = slices.DeleteFunc(body.Runs, func(row runRow) bool { return row.ID == p.o.Demo.Changed })
 	body.Answers = slices.DeleteFunc(body.Answers, func(a answerItem) bool {
-		return a.URL == conversationURL(answer.Conversation) || a.URL == answerURL(answer.AnswerID)
+		return a.URL == conversationURL(answer.Conversation) || a.URL == runURL(answer.Run)
 	})
 	body.Follow = followURL(body.Hero)
 	body.VerifyURL = verificationURL(id)

@@ -59,15 +59,6 @@ func (p *Page) overview(ctx context.Context, r *httpx.Request) (*view, error) {
 	return &view{Name: "overview", Title: "Overview", Body: body}, nil
 }
 
-// latestRuns returns the latest runs of more than one step.
-func (p *Page) latestRuns(ctx context.Context, tenant string) ([]runRow, error) {
-	page, err := p.o.Store.Runs(ctx, tenant, &store.Query{Stepped: true, Limit: latestListed})
-	if err != nil {
-		return nil, err
-	}
-	return p.runRows(ctx, tenant, page.Items), nil
-}
-
 // totals returns the counts of everything.
 func totals(c *store.Counts) []total {
 	list := []total{}

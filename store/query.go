@@ -39,8 +39,6 @@ type Query struct {
 	// [VerifiedUnverifiable], [VerifiedPassed] and [VerifiedUnchecked] by all of them, any other value by one with this
 	// status.
 	Verification string
-	// Latest selects, of the answers of a conversation, only the one whose call began last.
-	Latest bool
 	// Stepped selects runs that have more than one step or that an agent recorded: a single call is a run of its own.
 	Stepped bool
 	Cursor  string // Page.Next of the page before; empty for the first page
@@ -139,7 +137,6 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 		conversation: q.Conversation,
 		run:          q.Run,
 		verification: q.Verification,
-		latest:       q.Latest,
 	}
 	if q.Text != "" {
 		words := queryWords(q.Text)
@@ -192,7 +189,6 @@ type filter struct {
 	tenant, conversation, run, verification string
 	terms                                   termQuery
 	source                                  bool  // the terms include a source
-	latest                                  bool  // as Query.Latest
 	before                                  int64 // calls.n
 	limit                                   int
 }
@@ -270,11 +266,6 @@ func (f *filter) conditions() *conditions {
 	c.andIfSet("conversation = $", lookup(f.conversation))
 	c.andIfSet("run = $", lookup(f.run))
 	c.verification(f.verification)
-	if f.latest {
-		c.where = append(c.where, "(conversation IS NULL OR NOT EXISTS (SELECT 1 FROM calls AS later WHERE "+
-			"later.tenant = calls.tenant AND later.conversation = calls.conversation AND "+
-			"(later.started, later.n) > (calls.started, calls.n)))")
-	}
 	return c
 }
 

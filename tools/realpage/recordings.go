@@ -165,4 +165,3 @@ func readRun(file string) ([]exchange, error) {
 	}
 	return all, lines.Err()
 }
-
