@@ -130,16 +130,16 @@ func (p *Page) routes() []httpx.Route {
 		{Pattern: "/ui/overview", Scope: read, Handle: p.shows("overview", p.overview)},
 		{Pattern: "/ui/search", Scope: read, Handle: p.shows("search", p.search)},
 
-		{Pattern: "/ui/conversations", Scope: read, Handle: p.shows("conversations", p.conversations)},
+		{Pattern: "/ui/answers", Scope: read, Handle: p.shows("answers", p.answers)},
 		{
 			Pattern: "/ui/conversations/{id}", Scope: read,
-			Handle: p.shows("conversations", p.conversation),
+			Handle: p.shows("answers", p.conversation),
 		},
 		{Pattern: "/ui/conversations/{id}/export", Scope: read, Handle: p.exportConversation},
 		{Pattern: "/ui/ask", Scope: read, Handle: p.shows("ask", p.showAsk)},
 		{Method: "POST", Pattern: "/ui/ask", Scope: store.ScopeProxy, Handle: p.ask},
 
-		{Pattern: "/ui/answers/{id}", Scope: read, Handle: p.shows("conversations", p.answer)},
+		{Pattern: "/ui/answers/{id}", Scope: read, Handle: p.shows("answers", p.answer)},
 		{Method: "POST", Pattern: "/ui/answers/{id}/stop", Scope: store.ScopeProxy, Handle: p.stop},
 		{Pattern: "/ui/answers/{id}/live", Scope: read, Handle: p.liveAnswer, Stays: true},
 		{Pattern: "/ui/answers/{id}/export", Scope: read, Handle: p.exportAnswer},
@@ -148,7 +148,7 @@ func (p *Page) routes() []httpx.Route {
 		{Pattern: "/ui/answers/{id}/sources/{n}", Scope: read, Handle: p.showPanel},
 		{
 			Pattern: "/ui/answers/{id}/sources/{n}/copies/{hash}", Scope: read,
-			Handle: p.shows("conversations", p.showCopy),
+			Handle: p.shows("answers", p.showCopy),
 		},
 		{Method: "POST", Pattern: "/ui/answers/{id}/check", Scope: store.ScopeVerify, Handle: p.check},
 		{Pattern: "/ui/copies/{hash}", Scope: read, Handle: p.saveCopy},
