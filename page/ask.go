@@ -96,8 +96,8 @@ func (t *arrivingAnswer) hasEnded() bool {
 // arriving holds the answers that were asked for on a page of this node and have not ended.
 type arriving struct {
 	mu    sync.Mutex
-	all   []*arrivingAnswer  // oldest first
-	whole httpx.Flights      // of answers that have arrived, for those who watch
+	all   []*arrivingAnswer // oldest first
+	whole httpx.Flights     // of answers that have arrived, for those who watch
 
 	failed []*failedTurn // oldest first
 }
