@@ -25,7 +25,7 @@ func newViews(tb testing.TB) *Page {
 func (p *Page) write(tb testing.TB, b *bytes.Buffer, call *store.Call) {
 	tb.Helper()
 	body := p.answerView(call, nil)
-	v := &view{Title: body.Heading, Section: "conversations", Body: body, Reader: true}
+	v := &view{Title: body.Heading, Section: "answers", Body: body, Reader: true}
 	if err := p.views["answer"].ExecuteTemplate(b, "layout", v); err != nil {
 		tb.Fatal(err)
 	}

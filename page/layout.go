@@ -54,7 +54,7 @@ type view struct {
 	Name    string // of the template of the content: templates/NAME.html
 	Status  int    // of the response; 0 for 200
 	Title   string // of the window and, unless the content has its own, the page
-	Section string // the entry of the navigation that the page is under: "overview", "conversations", "runs", …
+	Section string // the entry of the navigation that the page is under: "overview", "answers", "runs", …
 	Query   string // the search words
 	Body    any    // the data of the page's own template
 
