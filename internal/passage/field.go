@@ -37,7 +37,8 @@ var fieldNames = [fieldCount]string{
 	fieldID: "documentid docid id fileid nodeid sourceid pageid recordid uuid doi key",
 	fieldURL: `url uri link href sourceurl sourceuri weburl htmlurl permalink pageurl documenturl webpageurl
 		canonicalurl address`,
-	fieldTitle: `documenttitle title headline pagetitle subject heading sourcetitle sourcedisplayname displayname |
+	fieldTitle: `documenttitle title headline pagetitle subject heading sourcetitle sourcedisplayname displayname
+		sourcename |
 		name`,
 	fieldFilename: "filename file path filepath",
 	fieldPage:     "pagenumber pagelabel page",
@@ -48,7 +49,7 @@ var fieldNames = [fieldCount]string{
 	fieldScore: `score relevancescore similarity similarityscore rerankscore rerankerscore relevance searchscore
 		rankscore`,
 	fieldSource: "source",
-	fieldLabel:  "citationid refid label",
+	fieldLabel:  "citationid refid referenceid label",
 }
 
 // placedField is a field with the rank of a name among its names.
@@ -140,7 +141,7 @@ func (d *draft) named() bool {
 // isDocument reports whether the object is a document by itself: it has words and a name. Words that only describe
 // something need an address or a title.
 func (d *draft) isDocument() bool {
-	return d.Text != "" && d.named() && (!d.weak || d.URL != "" || d.Title != "")
+	return d.Text != "" && (d.named() || d.Label != "") && (!d.weak || d.URL != "" || d.Title != "")
 }
 
 // linked reports whether a document without words is one: it has an address and a title.
