@@ -74,6 +74,23 @@ var fields = func() map[string]placedField {
 	return all
 }()
 
+// fieldOfName returns the field that a member with a normalized name gives. A noun before a known name counts less than
+// that name alone: doc_link, chunk_body, article_title.
+func fieldOfName(name string) (f placedField, ok bool) {
+	if f, ok = fields[name]; ok {
+		return f, true
+	}
+	for _, noun := range fieldNouns {
+		if rest, cut := strings.CutPrefix(name, noun); cut {
+			if f, ok = fields[rest]; ok && f.field != fieldScore {
+				f.rank += perLevel / 2
+				return f, true
+			}
+		}
+	}
+	return f, false
+}
+
 func set(names string) map[string]bool {
 	all := map[string]bool{}
 	for name := range strings.FieldsSeq(names) {
@@ -194,7 +211,7 @@ func (d *draft) members(v scan.Value, level int) {
 			continue
 		}
 		name := normal(o.Key)
-		f, ok := fields[name]
+		f, ok := fieldOfName(name)
 		if ok {
 			d.set(f, name, o.Val, level)
 		}

@@ -75,6 +75,12 @@ func (o *out) unreadBut(doc scan.Value, known *reads, list scan.Value) {
 	s.value(scan.SkipSpace(doc, 0), known, false, 0)
 }
 
+// ReportUnread emits an issue for each member that looks like sources of a document whose format is unknown.
+func ReportUnread(doc []byte, emit func(*Op)) {
+	o := out{Config: &Config{Emit: emit}}
+	o.unread(doc, genericReads)
+}
+
 // search is one search of a document.
 type search struct {
 	*out
@@ -105,13 +111,15 @@ func (s *search) isRead(i int) bool { return len(s.list) > 0 && &s.doc[i] == &s.
 // elements searches a list whose bracket is at an offset. One of sources is one, wherever it is.
 func (s *search) elements(at int, known *reads, depth int) (end int, isSource bool) {
 	before := s.found
+	addresses := known == nil // all are
 	for i := scan.SkipSpace(s.doc, at+1); i < len(s.doc); i = scan.SkipSpace(s.doc, i+1) {
 		if s.doc[i] == ']' {
-			if isSource && known == nil && s.found == before {
+			if (isSource || addresses && s.doc[i-1] != '[') && known == nil && s.found == before {
 				s.report(s.doc[at : i+1])
 			}
 			return i + 1, false
 		}
+		addresses = addresses && (bytes.HasPrefix(s.doc[i:], []byte(`"http://`)) || bytes.HasPrefix(s.doc[i:], []byte(`"https://`)))
 		var source bool
 		end, source = s.value(i, known, true, depth+1)
 		isSource = isSource || source
