@@ -44,18 +44,27 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	body := p.answerView(
-		call, &answerOptions{ctx: r.Context(), feedback: feedback, readOnly: !mayWrite(r), trust: known},
+		call, &answerOptions{
+			ctx: r.Context(), feedback: feedback, readOnly: !mayWrite(r) || p.isPasted(call), trust: known,
+		},
 	)
+	if p.isPasted(call) {
+		body.Pasted = answerURL(call.AnswerID) + "/keep"
+	}
 	body.Tabs = tabsOf(call.AnswerID, call.Run, p.stepsIn(ctx, r.Who.Tenant, call.Run), "answer")
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
 
-// call returns a tenant's answer: from the gateway until the store has it.
+// call returns a tenant's answer: from the gateway until the store has it, or
+// one that was pasted.
 func (p *Page) call(ctx context.Context, tenant, id string) (*store.Call, error) {
 	if why := gateway.CheckID(id); why != "" {
 		return nil, httpx.BadRequest("The id of an answer "+why+".", "")
 	}
 	if call, ok := p.captured.Captured(tenant, id); ok {
+		return call, nil
+	}
+	if call := p.pasted.find(tenant, id); call != nil {
 		return call, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askStore)
@@ -104,6 +113,7 @@ type answerView struct {
 	Lost     []*useView // citations whose sources are not among the answer's
 	Live     bool
 	Tabs     *answerTabs // the pages about it; nil if it is not alone on its page
+	Pasted   string      // where its reader can have it stored; empty if it is not a pasted answer
 	Strip    bool        // the sources are a strip of tiles that opens
 	Said     int         // how much feedback people gave on it
 	Trust    *trustView
