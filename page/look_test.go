@@ -109,3 +109,15 @@ func TestLookTenants(t *testing.T) {
 		t.Errorf("keep without the scope: %d", got.StatusCode)
 	}
 }
+
+// A claim that the passage behind its number does not say is marked in the text, though nothing was quoted.
+func TestLookCompares(t *testing.T) {
+	w := newWorld(t, nil)
+	got := w.paste(t, "The bridge opened in 1931 [1]. Its length is 340 metres [2].",
+		"[1] The old bridge\nThe bridge was opened to traffic in 1907.\n\n[2] Lengths\nIts length is 340 metres, and it has six arches.")
+	for _, want := range []string{">differs: </span>", "source: 1907", ">supported: </span>"} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("no %s: %s", want, got.body)
+		}
+	}
+}
