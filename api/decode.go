@@ -58,8 +58,8 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// Decode decodes a response that was sent with r. It reserves the memory that this takes: call release when the answer is
-// no longer needed. The error is a problem, and leaves nothing to release.
+// Decode decodes a response that was sent with r. It reserves the memory that this takes: call release when the answer
+// is no longer needed. The error is a problem, and leaves nothing to release.
 func (a *API) Decode(
 	r *httpx.Request, body []byte, opts *ibid.DecodeOptions,
 ) (answer *ibid.Answer, release func(), err error) {
