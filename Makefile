@@ -98,6 +98,11 @@ test: | $(OUT) ## go test ./... and what needs other programs; IBID_INSTALL=1 in
 	@$(MAKE) world
 	@scripts/left-out "$(IBID_LEFT_OUT)"
 
+LISTEN ?= 127.0.0.1:0
+.PHONY: page
+page: build ## a page with answers that real providers and programs gave, until Ctrl-C; needs IBID_SHARED; LISTEN=127.0.0.1:8090
+	@$(GO) -C tools run ./realpage "$(CURDIR)/$(OUT)/ibid" "$${IBID_SHARED:-$(CURDIR)/../shared}" $(LISTEN)
+
 .PHONY: world
 world: ## scores on answers, agents, claims, marks and pages as they are in the world; needs IBID_SHARED with world/
 	$(step) 'world'

@@ -138,39 +138,7 @@ func TestFeedbackShown(t *testing.T) {
 	if got := w.get(t, path, "Cookie", cookies["bob"]); strings.Contains(got.body, "fieldset") {
 		t.Errorf("a reader who may not judge is asked to: %s", got.body)
 	}
-	if got := w.get(t, "/ui/conversations", "Cookie", cookies["bob"]); !strings.Contains(got.body, `href="/ui/feedback"`) {
+	if got := w.get(t, "/ui/answers", "Cookie", cookies["bob"]); !strings.Contains(got.body, `href="/ui/feedback"`) {
 		t.Error("nothing leads to all feedback")
-	}
-}
-
-// A page of a filtered list has about as many conversations as one of an unfiltered list.
-func TestConversationListBounded(t *testing.T) {
-	w := newWorld(t, nil)
-	var calls []*store.Call
-	for i := range 90 {
-		c := talked("ans_"+string(rune('a'+i/10))+string(rune('a'+i%10))+"0", "Where do egrets nest?", "In trees. Often.", "https://a.example/")
-		c.Conversation = "c-" + c.AnswerID
-		c.Started = c.Started.AddDate(0, 0, i)
-		calls = append(calls, c)
-	}
-	w.put(t, calls...)
-	seen, pages := map[string]bool{}, 0
-	for path := "/ui/conversations?q=egrets"; path != ""; pages++ {
-		got := w.get(t, path)
-		found := regexp.MustCompile(`<h2><a href="/ui/conversations/([^"]+)"`).FindAllStringSubmatch(got.body, -1)
-		if got.StatusCode != 200 || len(found) >= 40 || len(found) == 0 {
-			t.Fatalf("%s: %d, %d conversations", path, got.StatusCode, len(found))
-		}
-		for _, m := range found {
-			seen[m[1]] = true
-		}
-		_, rest, more := strings.Cut(got.body, `href="/ui/conversations?cursor=`)
-		if path = ""; more {
-			next, _, _ := strings.Cut(rest, `"`)
-			path = "/ui/conversations?cursor=" + strings.ReplaceAll(next, "&amp;", "&")
-		}
-	}
-	if len(seen) != 90 || pages < 4 {
-		t.Errorf("%d conversations on %d pages", len(seen), pages)
 	}
 }

@@ -55,8 +55,8 @@ func TestAsk(t *testing.T) {
 	if n := strings.Count(both.body, `<article class="answer"`); n != 2 {
 		t.Errorf("%d answers", n)
 	}
-	list := w.get(t, "/ui/conversations")
-	for _, want := range []string{replay.Answers()[0].Prompt, "2 answers", "heron-1", "not checked"} {
+	list := w.get(t, "/ui/answers")
+	for _, want := range []string{replay.Answers()[0].Prompt, "2 answers", "heron-1", "Questions"} {
 		if !strings.Contains(list.body, want) {
 			t.Errorf("the list has no %q: %s", want, list.body)
 		}
@@ -296,7 +296,7 @@ func TestConversationTenants(t *testing.T) {
 			t.Errorf("%s: %d", path, got.StatusCode)
 		}
 	}
-	if got := w.get(t, "/ui/conversations", "Cookie", cookie); got.StatusCode != 200 || !strings.Contains(got.body, "There are no conversations yet.") {
+	if got := w.get(t, "/ui/answers", "Cookie", cookie); got.StatusCode != 200 || !strings.Contains(got.body, "There are none yet.") {
 		t.Errorf("the list: %d %s", got.StatusCode, got.body)
 	}
 	if got := w.post(t, "/ui/feedback", url.Values{"answer": {id}, "verdict": {"right"}}, "Cookie", cookie); got.StatusCode != 404 {

@@ -20,21 +20,12 @@ import (
 )
 
 const (
-	// pageSize is how many conversations a page of their list has.
-	pageSize = 20
-	// previewed is how many of a conversation's latest answers its entry in the list is made from.
-	previewed = 12
-	// maxScans is how often up to pageSize answers are read for one page of a filtered list, which ends once it has
-	// pageSize conversations.
-	maxScans = 6
 	// maxTurns is the maximum number of answers on a page of a conversation, and maxTurnsBytes their approximate
 	// maximum size with all quotes: of large answers there are fewer.
 	maxTurns      = 20
 	maxTurnsBytes = 4 << 20
 	// fewTurns is how many answers are read first to see how large they are, and how many at a time if they are large.
 	fewTurns = 2
-	// maxTitle is the maximum number of characters of a conversation's title.
-	maxTitle = 90
 	// maxMessage is how many bytes of a message are shown at first; the rest unfolds.
 	maxMessage = 1200
 )
@@ -62,120 +53,6 @@ func verificationChoices(chosen string) []choice {
 		choice{Value: store.VerifiedUnverifiable, Word: "a source could not be read"},
 		choice{Value: store.VerifiedUnchecked, Word: "not checked"},
 	)
-}
-
-// conversationList is the content of the list of conversations.
-type conversationList struct {
-	Query, Badge string
-	Badges       []choice
-	Items        []conversationItem
-	Next         string // where the next page is; empty if this is the last
-}
-
-// Filtered reports whether the list is filtered.
-func (l *conversationList) Filtered() bool { return l.Query+l.Badge != "" }
-
-// conversationItem is a conversation in the list.
-type conversationItem struct {
-	*store.Conversation
-
-	Title  string
-	Models string
-	Badges []countedBadge
-	Part   int // number of its latest answers that the badges cover; 0 if they cover all
-}
-
-// conversations lists conversations, the one with the latest call first.
-func (p *Page) conversations(ctx context.Context, r *httpx.Request) (*view, error) {
-	list := &conversationList{Query: asked(r, "q"), Badge: asked(r, "badge")}
-	list.Badges = verificationChoices(list.Badge)
-	p.captured.CatchUp(ctx)
-	var next string
-	var err error
-	cursor := r.URL.Query().Get("cursor")
-	if list.Filtered() {
-		list.Items, next, err = p.findConversations(ctx, r.Who.Tenant, list, cursor)
-	} else {
-		list.Items, next, err = p.latestConversations(ctx, r.Who.Tenant, cursor, pageSize)
-	}
-	if err != nil {
-		return nil, err
-	}
-	list.Next = nextURL(r.URL, next)
-	return &view{Name: "conversations", Title: "Conversations", Body: list}, nil
-}
-
-// latestConversations returns the conversations with the latest calls.
-func (p *Page) latestConversations(
-	ctx context.Context, tenant, cursor string, limit int,
-) (items []conversationItem, next string, err error) {
-	page, err := p.o.Store.Conversations(ctx, tenant, &store.Query{Cursor: cursor, Limit: limit})
-	if err != nil {
-		return nil, "", err
-	}
-	var ids []string
-	for i := range page.Items {
-		ids = append(ids, page.Items[i].ID)
-	}
-	items, err = p.conversationItems(ctx, tenant, ids)
-	return items, page.Next, err
-}
-
-// findConversations returns the conversations of the latest answers that match a filter. One whose answers are on both
-// sides of a cursor is on both pages.
-func (p *Page) findConversations(
-	ctx context.Context, tenant string, list *conversationList, cursor string,
-) (items []conversationItem, next string, err error) {
-	var ids []string
-	for range maxScans {
-		page, err := p.o.Store.Calls(
-			ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: pageSize},
-		)
-		if err != nil {
-			return nil, "", err
-		}
-		for _, c := range page.Items {
-			if c.Conversation != "" && !slices.Contains(ids, c.Conversation) {
-				ids = append(ids, c.Conversation)
-			}
-		}
-		if cursor = page.Next; cursor == "" || len(ids) >= pageSize {
-			break
-		}
-	}
-	items, err = p.conversationItems(ctx, tenant, ids)
-	return items, cursor, err
-}
-
-// conversationItems reads the entries of conversations, made from their latest answers.
-func (p *Page) conversationItems(ctx context.Context, tenant string, ids []string) ([]conversationItem, error) {
-	var items []conversationItem
-	until := time.Now().Add(listFor)
-	for _, id := range ids {
-		c, err := p.o.Store.Conversation(ctx, tenant, id, &store.Query{Limit: previewed})
-		if errors.Is(err, store.ErrNotFound) {
-			continue // it was deleted meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		item := conversationItem{Conversation: c, Title: titleOf(c)}
-		if c.Answers > len(c.Calls) {
-			item.Part = len(c.Calls)
-		}
-		var models []string
-		for _, call := range c.Calls {
-			if m := label(call.Answer.Model); m != "" && !slices.Contains(models, m) {
-				models = append(models, m)
-			}
-			if item.Badges, err = p.countStandings(ctx, tenant, item.Badges, call, until); err != nil {
-				return nil, err
-			}
-		}
-		item.Models = strings.Join(models, ", ")
-		items = append(items, item)
-	}
-	return items, nil
 }
 
 // titleOf returns the first question of a conversation, as far as its calls have it: most clients send all messages

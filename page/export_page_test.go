@@ -10,7 +10,6 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/replay"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
@@ -268,31 +267,5 @@ func TestFeedbackBy(t *testing.T) {
 	kept, err := w.Store.Feedback(t.Context(), store.DefaultTenant, nil)
 	if err != nil || len(kept.Items) != 1 || kept.Items[0].By != "ann" {
 		t.Errorf("%v %+v", err, kept)
-	}
-}
-
-// The list can be searched and filtered by badge.
-func TestConversationList(t *testing.T) {
-	w := newWorld(t, nil)
-	to := w.ask(t, "", replay.Answers()[0].Prompt)
-	w.waitFor(t, to.Query().Get("answer"))
-	w.put(t, talked("ans_1", "Where <b>do</b> egrets nest?", "In trees. Often.", "https://a.example/"))
-	tests := []struct {
-		query string
-		want  int
-	}{
-		{"", 2}, {"?q=egrets", 1}, {"?q=nothing-like-that", 0}, {"?badge=unchecked", 2}, {"?badge=failed", 0}, {"?q=%00%ff", 2},
-	}
-	for _, tt := range tests {
-		got := w.get(t, "/ui/conversations"+tt.query)
-		if n := strings.Count(got.body, "<h2><a href=\"/ui/conversations/"); got.StatusCode != 200 || n != tt.want {
-			t.Errorf("%s: %d, %d conversations, want %d", tt.query, got.StatusCode, n, tt.want)
-		}
-		if strings.Contains(got.body, "<b>do</b>") {
-			t.Error("a question is markup")
-		}
-	}
-	if got := w.get(t, "/ui/conversations?cursor=nonsense"); got.StatusCode != 400 {
-		t.Errorf("a cursor that is none: %d", got.StatusCode)
 	}
 }

@@ -170,6 +170,9 @@ type feedbackForm struct {
 	May                bool // the reader may judge it
 }
 
+// feedbackListed is how much feedback a page of its list has.
+const feedbackListed = 20
+
 // showFeedback shows all feedback, or that on one citation with the form to give more.
 func (p *Page) showFeedback(w *httpx.Reply, r *httpx.Request) error {
 	q := r.URL.Query()
@@ -179,7 +182,7 @@ func (p *Page) showFeedback(w *httpx.Reply, r *httpx.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	body, title := &feedbackBody{}, "Feedback"
-	what := &store.FeedbackQuery{AnswerID: asked(r, "answer"), Cursor: q.Get("cursor"), Limit: pageSize}
+	what := &store.FeedbackQuery{AnswerID: asked(r, "answer"), Cursor: q.Get("cursor"), Limit: feedbackListed}
 	citation := asked(r, "citation")
 	if what.AnswerID != "" {
 		body.One = answerURL(what.AnswerID)

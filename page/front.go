@@ -11,8 +11,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// latestListed is how many of the latest conversations, runs and incidents the front page lists.
-const latestListed = 5
+// latestListed is how many of the latest answers and incidents the front page lists.
+const latestListed = 10
 
 // Demo is what the page of a demonstration shows in addition. All fields are required.
 type Demo struct {
@@ -42,30 +42,26 @@ func firstCallOf(base string, u Upstream) firstCall {
 
 // frontBody is the content of the front page.
 type frontBody struct {
-	Base          string // the address of this server, shown while there is nothing else
-	Upstreams     []Upstream
-	Demo          *Demo       // nil if this is not a demonstration
-	Questions     []string    // that it can answer, without that of the hero
-	Hero          *answerView // the answer that the page opens with; nil if there is none
-	Follow        string      // the chip of the sentence whose source changed
-	VerifyURL     string      // where the answer is verified
-	Conversations []conversationItem
-	Runs          []runRow
-	Alarms        []incidentRow
+	Base      string // the address of this server, shown while there is nothing else
+	Upstreams []Upstream
+	Demo      *Demo       // nil if this is not a demonstration
+	Questions []string    // that it can answer, without that of the hero
+	Hero      *answerView // the answer that the page opens with; nil if there is none
+	Follow    string      // the chip of the sentence whose source changed
+	VerifyURL string      // where the answer is verified
+	Answers   []answerItem
+	Alarms    []incidentRow
 }
 
 // Empty reports whether there is nothing to show yet.
-func (b *frontBody) Empty() bool { return len(b.Conversations)+len(b.Runs)+len(b.Alarms) == 0 }
+func (b *frontBody) Empty() bool { return len(b.Answers)+len(b.Alarms) == 0 }
 
 // front shows the latest entries and, in a demonstration, an answer whose source changed.
 func (p *Page) front(ctx context.Context, r *httpx.Request) (*view, error) {
 	p.captured.CatchUp(ctx)
 	body := &frontBody{Base: p.baseURL(r), Upstreams: p.o.Upstreams, Demo: p.o.Demo}
 	var err error
-	if body.Conversations, _, err = p.latestConversations(ctx, r.Who.Tenant, "", latestListed); err != nil {
-		return nil, err
-	}
-	if body.Runs, err = p.latestRuns(ctx, r.Who.Tenant); err != nil {
+	if body.Answers, _, err = p.latestAnswers(ctx, r.Who.Tenant, "", latestListed); err != nil {
 		return nil, err
 	}
 	alarms, err := p.o.Store.Incidents(ctx, r.Who.Tenant, &store.IncidentQuery{Limit: latestListed})
@@ -109,9 +105,8 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	body.Questions = slices.DeleteFunc(slices.Clone(body.Questions), func(q string) bool {
 		return q == body.Hero.Heading
 	})
-	body.Runs = slices.DeleteFunc(body.Runs, func(row runRow) bool { return row.ID == p.o.Demo.Changed })
-	body.Conversations = slices.DeleteFunc(body.Conversations, func(c conversationItem) bool {
-		return c.ID == answer.Conversation
+	body.Answers = slices.DeleteFunc(body.Answers, func(a answerItem) bool {
+		return a.URL == conversationURL(answer.Conversation) || a.URL == runURL(answer.Run)
 	})
 	body.Follow = followURL(body.Hero)
 	body.VerifyURL = verificationURL(id)

@@ -50,7 +50,7 @@ func TestFrontPage(t *testing.T) {
 		}
 	}
 	w.herons(t)
-	if got := w.get(t, "/").body; !strings.Contains(got, "Latest answers") || strings.Contains(got, "Nothing has been asked") {
+	if got := w.get(t, "/").body; !strings.Contains(got, `<h1>Answers</h1>`) || strings.Contains(got, "Nothing has been asked") {
 		t.Error(got)
 	}
 }

@@ -59,23 +59,6 @@ func (p *Page) overview(ctx context.Context, r *httpx.Request) (*view, error) {
 	return &view{Name: "overview", Title: "Overview", Body: body}, nil
 }
 
-// latestRuns returns the runs with the latest calls or records. Among the latest [maxRuns], recorded runs come first,
-// because each single call is a run too.
-func (p *Page) latestRuns(ctx context.Context, tenant string) ([]runRow, error) {
-	page, err := p.o.Store.Runs(ctx, tenant, &store.Query{Limit: maxRuns})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(page.Items, func(a, b store.Run) int { return min(b.Recorded, 1) - min(a.Recorded, 1) })
-	ctx, cancel := context.WithTimeout(ctx, listFor)
-	defer cancel()
-	var rows []runRow
-	for i := range page.Items[:min(len(page.Items), latestListed)] {
-		rows = append(rows, p.runRow(ctx, tenant, &page.Items[i]))
-	}
-	return rows, nil
-}
-
 // totals returns the counts of everything.
 func totals(c *store.Counts) []total {
 	list := []total{}
@@ -84,8 +67,8 @@ func totals(c *store.Counts) []total {
 		one, many string
 		url       string
 	}{
-		{c.Answers, "answer", "answers", "/ui/search"},
-		{c.Conversations, "conversation", "conversations", "/ui/conversations"},
+		{c.Answers, "answer", "answers", "/ui/answers"},
+		{c.Conversations, "conversation", "conversations", "/ui/answers"},
 		{c.Runs, "run", "runs", "/ui/runs"},
 		{c.Incidents, "incident", "incidents", "/ui/incidents"},
 	} {

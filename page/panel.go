@@ -132,7 +132,7 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 		}
 	}
 	if !body.Fragment {
-		return p.show(w, r, &view{Name: "panel", Title: body.Title, Section: "conversations", Body: body})
+		return p.show(w, r, &view{Name: "panel", Title: body.Title, Section: "answers", Body: body})
 	}
 	html, err := p.fragment("panel", "panel", body)
 	if err == nil {

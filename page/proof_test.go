@@ -319,7 +319,7 @@ func TestOverview(t *testing.T) {
 	w.fill(t, store.DefaultTenant, 24)
 	body := w.get(t, "GET", "/ui/overview").body
 	for _, want := range []string{
-		`<strong class="num">24</strong> answers`, `<strong class="num">1</strong> conversation<`, `<strong class="num">24</strong> runs`, `<strong class="num">2</strong> incidents`,
+		`<strong class="num">24</strong> answers`, `<strong class="num">1</strong> conversation<`, `<strong class="num">0</strong> runs`, `<strong class="num">2</strong> incidents`,
 		"24 answers, 0 of them without any", `<th scope="row">31 August 2026</th>`, "0 of 24 answers have no source at all",
 		"6 answers rest on it", "24 citations in 24 answers",
 	} {

@@ -63,20 +63,28 @@ type runRow struct {
 // Open reports whether the run was not reported as ended.
 func (r runRow) Open() bool { return r.Recorded > 0 && r.Finished.IsZero() }
 
-// runs lists runs, the one with the latest call or record first.
+// runs lists the runs of more than one step, the one with the latest call or record first.
 func (p *Page) runs(ctx context.Context, r *httpx.Request) (*view, error) {
 	p.captured.CatchUp(ctx)
-	page, err := p.o.Store.Runs(ctx, r.Who.Tenant, &store.Query{Cursor: r.URL.Query().Get("cursor"), Limit: maxRuns})
+	page, err := p.o.Store.Runs(
+		ctx, r.Who.Tenant, &store.Query{Stepped: true, Cursor: r.URL.Query().Get("cursor"), Limit: maxRuns},
+	)
 	if err != nil {
 		return nil, err
 	}
+	body := &runsBody{Runs: p.runRows(ctx, r.Who.Tenant, page.Items), Next: nextURL(r.URL, page.Next)}
+	return &view{Name: "runs", Title: "Runs", Body: body}, nil
+}
+
+// runRows returns runs for a list, with their sources as far as they can be read within [listFor].
+func (p *Page) runRows(ctx context.Context, tenant string, runs []store.Run) []runRow {
 	ctx, cancel := context.WithTimeout(ctx, listFor)
 	defer cancel()
-	body := &runsBody{Next: nextURL(r.URL, page.Next)}
-	for i := range page.Items {
-		body.Runs = append(body.Runs, p.runRow(ctx, r.Who.Tenant, &page.Items[i]))
+	rows := make([]runRow, 0, len(runs))
+	for i := range runs {
+		rows = append(rows, p.runRow(ctx, tenant, &runs[i]))
 	}
-	return &view{Name: "runs", Title: "Runs", Body: body}, nil
+	return rows
 }
 
 // runRow returns a run for the list, with its sources if they can be read quickly.
@@ -216,7 +224,7 @@ type answerTabs struct {
 // is not known.
 func tabsOf(answerID, run string, steps int, current string) *answerTabs {
 	t := &answerTabs{answerURL(answerID), "", verificationURL(answerID), steps, current}
-	if run != "" {
+	if run != "" && steps != 1 { // a single call is no run to a reader
 		t.Steps = runURL(run)
 	}
 	return t
@@ -282,7 +290,7 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 	b.layOut(number(r, "from")-1, func() { p.addAnswer(b, o) })
 	v := &view{Name: "run", Title: b.Title(), Body: b}
 	if b.Tabs != nil {
-		v.Section = "conversations" // it is a tab of an answer
+		v.Section = "answers" // it is a tab of an answer
 	}
 	return v, nil
 }

@@ -208,7 +208,7 @@ func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
 		Tabs: tabsOf(call.AnswerID, call.Run, p.stepsIn(r.Context(), r.Who.Tenant, call.Run), "verification"),
 	}
 	body.Heading, _ = heading(call.Prompt)
-	v := &view{Name: "verify", Title: "Verification: " + body.Heading, Section: "conversations", Body: body}
+	v := &view{Name: "verify", Title: "Verification: " + body.Heading, Section: "answers", Body: body}
 	switch {
 	case body.Off:
 	case r.Who.Token != "" && !r.Who.May(store.ScopeVerify):

@@ -104,9 +104,16 @@ func (s *Store) Conversations(ctx context.Context, tenant string, q *Query) (*Pa
 	return page, wrap(err, "listing conversations")
 }
 
+// stepped is the condition of [Query.Stepped], and of the index runs_stepped.
+const stepped = "(answers > 1 OR recorded > 0 OR steps > 1)"
+
 // Runs returns runs in the order of [Store.Conversations].
 func (s *Store) Runs(ctx context.Context, tenant string, q *Query) (*Page[Run], error) {
-	page, err := listGroups(ctx, s.db, runTable(), tenant, q, (*group).run)
+	table := runTable()
+	if q != nil && q.Stepped {
+		table.nonEmpty = stepped
+	}
+	page, err := listGroups(ctx, s.db, table, tenant, q, (*group).run)
 	return page, wrap(err, "listing runs")
 }
 

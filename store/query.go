@@ -39,8 +39,10 @@ type Query struct {
 	// [VerifiedUnverifiable], [VerifiedPassed] and [VerifiedUnchecked] by all of them, any other value by one with this
 	// status.
 	Verification string
-	Cursor       string // Page.Next of the page before; empty for the first page
-	Limit        int    // 0 means DefaultLimit; capped at MaxLimit
+	// Stepped selects runs that have more than one step or that an agent recorded: a single call is a run of its own.
+	Stepped bool
+	Cursor  string // Page.Next of the page before; empty for the first page
+	Limit   int    // 0 means DefaultLimit; capped at MaxLimit
 }
 
 // Page is one page of a list.

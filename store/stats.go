@@ -21,7 +21,8 @@ const (
 	maxBroken = 5_000
 )
 
-// Counts counts what a tenant has. If there are more than [MaxCounted], a count is one more.
+// Counts counts what a tenant has, of runs those that [Query.Stepped] selects. If there are more than [MaxCounted], a
+// count is one more.
 type Counts struct {
 	Answers, Conversations, Runs, Incidents int
 }
@@ -36,7 +37,7 @@ func (s *Store) Counts(ctx context.Context, tenant string) (*Counts, error) {
 	err := each(
 		ctx, s.db,
 		into(&c.Answers, &c.Conversations, &c.Runs, &c.Incidents),
-		"SELECT "+upTo("calls WHERE tenant = $1")+", "+nonEmpty(conversationTable())+", "+nonEmpty(runTable())+", "+
+		"SELECT "+upTo("calls WHERE tenant = $1")+", "+nonEmpty(conversationTable())+", "+upTo("runs WHERE tenant = $1 AND "+stepped)+", "+
 			upTo("incidents WHERE tenant = $1"),
 		lookup(tenant), MaxCounted+1,
 	)

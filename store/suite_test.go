@@ -12,6 +12,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // suite holds the tests of a store on either engine. Each method is a test, with a database of its own.
@@ -325,6 +326,52 @@ func (suite) Conversations(t *testing.T, dsn string) {
 	if page, err = s.Conversations(t.Context(), store.DefaultTenant, &store.Query{Cursor: first.Next}); err != nil || len(page.Items) != 1 || page.Items[0].ID != "other" {
 		t.Errorf("the others: %+v, %v", page, err)
 	}
+}
+
+// Each answer is in one entry, wherever the cursor is and whichever part of it was stored last.
+func (suite) Entries(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	one := func(n int, conversation, run string) {
+		c := call(n, "Text.")
+		c.Conversation = conversation
+		if run != "" {
+			c.Run = run
+		}
+		put(t, s, c)
+	}
+	entries := func(limit int) (list []string) {
+		for q := (store.Query{Limit: limit}); ; {
+			page := testenv.Must(s.Entries(t.Context(), store.DefaultTenant, &q))(t)
+			for _, e := range page.Items {
+				if e.Run != nil {
+					list = append(list, e.Run.ID)
+				} else {
+					list = append(list, strings.TrimPrefix(e.Call.AnswerID, "ans_000"))
+				}
+			}
+			if q.Cursor = page.Next; q.Cursor == "" {
+				return list
+			}
+		}
+	}
+	one(1, "talk", "")
+	one(2, "", "")
+	one(3, "other", "")
+	one(4, "talk", "loop") // two calls of an agent within a conversation
+	one(5, "talk", "loop")
+	one(6, "", "agent")
+	one(7, "", "agent")
+	one(8, "", "")
+	testenv.Must(s.Record(t.Context(), store.DefaultTenant, &store.Recording{
+		Run: "posted", Trail: &trail.Trail{Answer: "Text."},
+	}))(t)
+	one(0, "other", "") // it began first and comes last
+	for limit := range 4 {
+		diff(t, "entries", entries(limit+1), []string{"posted", "8", "agent", "5", "3", "2"})
+	}
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, "ans_0005"))
+	diff(t, "after a deletion", entries(10), []string{"posted", "8", "agent", "4", "3", "2"})
 }
 
 func (suite) Runs(t *testing.T, dsn string) {

@@ -26,7 +26,7 @@ func (s *Step) AddResult(result json.RawMessage) bool {
 func (s *Step) addResult(r *passage.Result) bool {
 	list := sourcesOf(r.Passages)
 	if text := strings.TrimSpace(r.Text); text != "" && !isTransfer(text) {
-		if laid := SourcesFromPrompt(text); len(laid) > 0 {
+		if laid := pasted(text, true); len(laid) > 0 {
 			list = append(list, laid...)
 		} else {
 			list = append(list, Source{Content: text})

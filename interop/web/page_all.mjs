@@ -9,8 +9,7 @@ const { executablePath, world } = told()
 const a = world.answers
 const pages = {
   overview: '/',
-  conversations: '/ui/conversations',
-  'conversations filtered': '/ui/conversations?q=marsh',
+  answers: '/ui/answers',
   conversation: '/ui/conversations/lake',
   'conversation in Arabic': '/ui/conversations/maktaba',
   'answer heron': `/ui/answers/${a.heron}`,
