@@ -225,6 +225,15 @@ func (d *Decoder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Idle returns how many bytes were written since the last that could belong to an event. They are blank lines and the
+// comments with which servers keep a connection open, possibly for ever.
+func (d *Decoder) Idle() int64 {
+	if d.plain {
+		return 0
+	}
+	return d.frames.Idle()
+}
+
 // Close marks the end of the input. It emits the events held back, the answer last. It never fails and may be called
 // again.
 func (d *Decoder) Close() error {

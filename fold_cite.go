@@ -171,7 +171,7 @@ func (c *candidate) need(cite *foldCite) (int, bool) {
 	if cite.Start < 0 || cite.End < cite.Start {
 		return 0, false
 	}
-	from, to := c.offsets.grow(c.text.String()).In(outUnit[cite.Unit], Span{c.base(cite), have})
+	from, to := c.offsets.Grow(c.text.String()).In(outUnit[cite.Unit], Span{c.base(cite), have})
 	return have + max(1, cite.End+cite.shift-(to-from)), true // a missing unit is at least one byte
 }
 
@@ -550,7 +550,7 @@ func (c *candidate) unitless(cite *foldCite) bool {
 	if len(c.cuts) > 0 || len(cite.Shifts) > 0 || cite.End < 0 || cite.End > maxOffset {
 		return false
 	}
-	return c.offsets.grow(c.text.String()).isASCII(c.base(cite) + cite.End)
+	return c.offsets.Grow(c.text.String()).isASCII(c.base(cite) + cite.End)
 }
 
 // shifted returns the first span that try finds for one of the citation's shifts.
@@ -585,7 +585,7 @@ func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 		at := base + n
 		return at, at >= 0 && at <= len(text) && isBoundary(text, at)
 	}
-	offsets, u := c.offsets.grow(text), outUnit[unit]
+	offsets, u := c.offsets.Grow(text), outUnit[unit]
 	if base > 0 {
 		before, _ := offsets.In(u, Span{base, base})
 		n += before

@@ -88,9 +88,9 @@ func (o *Offsets) In(u Unit, s Span) (start, end int) {
 	return -1, -1
 }
 
-// grow replaces the text by one that begins with the old text, keeps the marks and returns o. The old text may end
-// inside a character.
-func (o *Offsets) grow(text string) *Offsets {
+// Grow replaces the text by one that begins with it, as while an answer arrives, and returns o. What was found out about
+// the old text, which may end inside a character, is kept.
+func (o *Offsets) Grow(text string) *Offsets {
 	o.text = text
 	return o
 }

@@ -145,7 +145,7 @@ func FuzzOffsets(f *testing.F) {
 		var o Offsets // grown at random points, even inside characters, and used in between
 		for n := 0; n < len(text); {
 			n = min(len(text), n+1+next.IntN(400))
-			o.grow(text[:n])
+			o.Grow(text[:n])
 			for _, u := range []Unit{CodePoint, UTF16} {
 				at := starts(u, text[:n])
 				k := next.IntN(len(at))
@@ -154,7 +154,7 @@ func FuzzOffsets(f *testing.F) {
 				}
 			}
 		}
-		o.grow(text)
+		o.Grow(text)
 		checkOffsets(t, &o, text, next)
 	})
 }

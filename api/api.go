@@ -62,7 +62,7 @@ type API struct {
 	bodies    *httpx.Bodies       // memory for request bodies
 	listeners httpx.Quota         // open event streams per tenant
 	summaries *httpx.Runs         // memory for runs being summarised
-	flights   flights             // summaries in progress
+	flights   httpx.Flights       // summaries in progress
 	verifying *semaphore.Weighted // limits verifications of all tenants
 	verifiers httpx.Quota         // and those of each
 	closing   context.Context     // ends on Close

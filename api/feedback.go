@@ -300,15 +300,22 @@ type feedbackExport struct {
 }
 
 // page returns the rows of a page of feedback and moves the cursor to the next one.
-func (e *feedbackExport) page(ctx context.Context) ([]feedbackRow, error) {
+func (e *feedbackExport) page(ctx context.Context) (rows []feedbackRow, err error) {
 	ctx, cancel := context.WithTimeout(ctx, httpx.StoreTime)
 	defer cancel()
+	ctx, release := httpx.WithWorkTime(ctx)
+	defer release()
+	defer func() {
+		if err != nil {
+			err = httpx.WorkError(ctx, err)
+		}
+	}()
 	page, err := e.a.store.Feedback(ctx, e.tenant, &e.query)
 	if err != nil {
 		return nil, httpx.StoreError("list feedback", err)
 	}
 	e.query.Cursor = page.Next
-	rows := make([]feedbackRow, 0, len(page.Items))
+	rows = make([]feedbackRow, 0, len(page.Items))
 	for i := range page.Items {
 		some, err := e.rows(ctx, &page.Items[i])
 		if err != nil {

@@ -38,6 +38,8 @@ func showParams() []httpx.Param {
 	return []httpx.Param{
 		httpx.AnyOf("unit: the unit of offsets; defaults to UTF-8 bytes", text.Strings(ibid.Units())...),
 		httpx.OneOf("style: the style of cited_text; only with as=json", text.Strings(ibid.Styles())...),
+		httpx.AnyOf("numbers: which numbers sources get: by first use, or those that the model wrote; by default the "+
+			"model's, where they can be kept", text.Strings(ibid.AllNumbers())...),
 	}
 }
 
@@ -62,7 +64,7 @@ func (a *API) answerRoutes() []httpx.Route {
 		"format", forms...)
 	return []httpx.Route{
 		{
-			Method: "POST", Pattern: "/v1/decode", Scope: read, Tenant: httpx.NoTenant, Handle: httpx.Bounded(a.decode),
+			Method: "POST", Pattern: "/v1/decode", Scope: read, Tenant: httpx.NoTenant, Handle: a.decode,
 			Doc: "Decodes a provider's response. The body is the response exactly as received, whatever its " +
 				"Content-Type, or a form with the parts response, request and documents (a JSON array of strings, " +
 				"flat objects, or objects with id and data). Nothing is stored, and answer_id is null. A truncated " +
@@ -94,9 +96,10 @@ func (a *API) answerRoutes() []httpx.Route {
 			), page, show),
 		}, "answers", &a.reader, httpx.ByQuery(a.store.Calls), showListedCall),
 		{
-			Pattern: "/v1/answers/{id}", Scope: read, Handle: httpx.Bounded(a.answer), Response: answerBody{},
-			Doc: "Returns an answer, available as soon as its client has received the end. Sources are numbered from " +
-				"1. The member call describes how the answer was produced: step is null until the answer is stored; " +
+			Pattern: "/v1/answers/{id}", Scope: read, Handle: a.answer, Response: answerBody{},
+			Doc: "Returns an answer, available as soon as its client has received the end. Sources are numbered for " +
+				"this answer alone. The member call describes how the answer was produced: step is null until the " +
+				"answer is stored; " +
 				"after lists the steps it builds on, null meaning the previous one. A citation's verification is its " +
 				"worst check result.",
 			Params: slices.Concat([]httpx.Param{form}, show), Media: mediaTypes(forms), Status: []int{200, 304},
@@ -119,7 +122,7 @@ func (a *API) answerRoutes() []httpx.Route {
 			Doc: "Lists conversations, the one with the latest answer first.",
 		}, "conversations", &a.reader, httpx.ByQuery(a.store.Conversations), showListedConversation),
 		{
-			Pattern: "/v1/conversations/{id}", Scope: read, Handle: httpx.Bounded(a.conversation),
+			Pattern: "/v1/conversations/{id}", Scope: read, Handle: a.conversation,
 			Response: conversationBody{},
 			Doc: "Returns the latest messages of a conversation, oldest first, with citations numbered as they were " +
 				"shown. Messages that clients repeat with every call appear once. Numbers never change; numbering " +
@@ -152,7 +155,7 @@ func (a *API) answerRoutes() []httpx.Route {
 			Problems: []string{gateway.CodeNotFound}, Status: []int{200, 304},
 		},
 		{
-			Pattern: "/v1/feedback", Scope: read, Handle: a.feedback, Response: feedbackList{},
+			Pattern: "/v1/feedback", Scope: read, Handle: a.feedback, Stays: true, Response: feedbackList{},
 			Doc: "Lists feedback, most recent first, with counts over all of it. csv and jsonl return everything " +
 				"from cursor on, one row per source, adding source_title, retriever_score (the relevance reported by " +
 				"the step's search or the provider), score_origin (which of the two) and rank, its place in the " +
@@ -237,7 +240,7 @@ func (a *API) runRoutes() []httpx.Route {
 			Response: &trail.Summary{}, Media: append(mediaTypes(text.Strings(biblio.Formats())), "application/json"),
 		},
 		{
-			Pattern: "/v1/runs/{id}/events", Access: httpx.ByStream, Scope: read, Handle: a.events,
+			Pattern: "/v1/runs/{id}/events", Access: httpx.ByStream, Scope: read, Handle: a.events, Stays: true,
 			Doc: "Streams the events of a run as server-sent events, described in docs/events.md.",
 			Params: append(
 				httpx.Texts("access_token: a stream token, from POST /v1/stream-token"),

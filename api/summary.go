@@ -9,10 +9,8 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/ibidhq/ibid/biblio"
@@ -104,19 +102,13 @@ func (a *API) ExportRun(ctx context.Context, tenant, run, as string) ([]byte, er
 	})
 }
 
-// shared returns the result of work, which runs once for all concurrent callers with the same key and ends early only
-// when all of them have left.
+// shared returns the result of work on a run, which concurrent callers with the same key share.
 func shared[T any](ctx context.Context, a *API, same []any, work func(context.Context) (T, error)) (T, error) {
-	var none T
 	key, err := json.Marshal(same)
 	if err != nil {
-		return none, fmt.Errorf("summarise a run: %w", err)
+		return *new(T), fmt.Errorf("summarise a run: %w", err)
 	}
-	v, err := a.flights.do(ctx, string(key), func(ctx context.Context) (any, error) { return work(ctx) })
-	if err != nil {
-		return none, err
-	}
-	return v.(T), nil //nolint:forcetypeassert // it is what work returns; no two sorts of it have the same key
+	return httpx.Shared(ctx, &a.flights, string(key), work)
 }
 
 func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryOptions) ([]byte, error) {
@@ -321,7 +313,7 @@ func summaryParams() []httpx.Param {
 		httpx.OneOf("as: the summary, the run in another program's format, or a bibliography",
 			slices.Concat([]string{asJSON, asPROV, asOTLP}, text.Strings(biblio.Formats()))...),
 		{
-			Name: "threshold", Kind: httpx.Share, Default: share, Doc: "the relevance that primary sources must exceed",
+			Name: "threshold", Kind: httpx.Share, Default: share, Doc: "the relevance that a source must exceed to be primary, unless the answer rests on it",
 		},
 		httpx.Number("top: the maximum number of primary sources", trail.DefaultTop, 1, maxTop),
 		httpx.Number(
@@ -345,92 +337,5 @@ func readSummaryOptions(p httpx.Params) *summaryOptions {
 		},
 		form: p.Get("as"), strategy: p.Get("strategy"), content: p.Get("content") == "true",
 		from: p.Int("from_step"), limit: p.Int("limit"), all: p.Get("all") == "true",
-	}
-}
-
-// flights deduplicates concurrent work: callers with the same key share one result. Work goes on as long as one of them
-// waits for it. The zero value is ready to use.
-type flights struct {
-	mu sync.Mutex
-	of map[string]*flight // running work by key
-}
-
-// flight is one piece of work.
-type flight struct {
-	waiting int // callers waiting for the result; guarded by flights.mu
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when value, err and panic are set
-	value   any
-	err     error
-	panic   any
-}
-
-// do returns the result of work, or the error of ctx if that ends first. The last caller to leave cancels the work and
-// waits for it to end. A panic in the work is raised in every waiting caller.
-func (f *flights) do(ctx context.Context, key string, work func(context.Context) (any, error)) (any, error) {
-	one := f.join(ctx, key, work)
-	select {
-	case <-one.done:
-		if one.panic != nil {
-			panic(one.panic)
-		}
-		return one.value, one.err
-	case <-ctx.Done():
-		if f.leave(key, one) {
-			<-one.done
-		}
-		return nil, ctx.Err()
-	}
-}
-
-// join starts the work unless it is running.
-func (f *flights) join(ctx context.Context, key string, work func(context.Context) (any, error)) *flight {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	one := f.of[key]
-	if one == nil {
-		one = &flight{done: make(chan struct{})}
-		// later callers may still wait for it after the first has left
-		ctx, one.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		if f.of == nil {
-			f.of = map[string]*flight{}
-		}
-		f.of[key] = one
-		go f.run(ctx, key, one, work)
-	}
-	one.waiting++
-	return one
-}
-
-func (f *flights) run(ctx context.Context, key string, one *flight, work func(context.Context) (any, error)) {
-	defer close(one.done)
-	defer one.cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			one.panic = fmt.Sprintf("%v\n%s", p, debug.Stack())
-		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.forget(key, one)
-	}()
-	one.value, one.err = work(ctx)
-}
-
-// leave removes a waiting caller and reports whether it was the last, in which case it cancels the work.
-func (f *flights) leave(key string, one *flight) (last bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if one.waiting--; one.waiting > 0 {
-		return false
-	}
-	f.forget(key, one)
-	one.cancel()
-	return true
-}
-
-// forget makes later callers start the work again.
-func (f *flights) forget(key string, one *flight) {
-	if f.of[key] == one {
-		delete(f.of, key)
 	}
 }

@@ -123,7 +123,7 @@ func (c *Chat) routes() []httpx.Route {
 	return []httpx.Route{
 		{
 			Method: "POST", Pattern: "/v1/chat", Scope: store.ScopeProxy, Params: form, Handle: c.postQuestion,
-			Fail: c.fail, Sentences: true,
+			Fail: c.fail, Sentences: true, Stays: true,
 			Doc: "Asks a provider and streams its answer with citations as server-sent events, or returns one answer " +
 				"document with stream=no. Requests of the AI SDK's useChat are accepted too.",
 			Request: body{}, Response: ibid.Document{}, Media: media, MaxBody: MaxRequest,
@@ -134,7 +134,7 @@ func (c *Chat) routes() []httpx.Route {
 		},
 		{
 			Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeRead, Params: form, Handle: c.resume, Fail: c.fail,
-			Sentences: true,
+			Sentences: true, Stays: true,
 			Doc: "Streams an unfinished answer: what has arrived so far, and the rest as it arrives. 204 if there is " +
 				"none.",
 			Response: ibid.Document{}, Media: media, Status: []int{200, 204},

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"slices"
 	"strings"
@@ -38,9 +39,9 @@ type encoder interface {
 	// Event adds an event; it is sent with the next Flush.
 	Event(ev ibid.Event)
 	Flush() error
-	Answer(a *ibid.Answer, status uimessage.Status) error
+	Answer(ctx context.Context, a *ibid.Answer, status uimessage.Status) error
 	// late is Answer for citations that came later.
-	late(a *ibid.Answer) error
+	late(ctx context.Context, a *ibid.Answer) error
 	// fail sends why the answer is not complete, after the answer.
 	fail(e *ibid.ProviderError) error
 	Ping() error
@@ -87,12 +88,14 @@ func (u *uiEncoder) number() {
 	}
 }
 
-func (u *uiEncoder) Answer(a *ibid.Answer, status uimessage.Status) error {
+func (u *uiEncoder) Answer(_ context.Context, a *ibid.Answer, status uimessage.Status) error {
 	u.number()
 	return u.Writer.Answer(a, status)
 }
 
-func (u *uiEncoder) late(a *ibid.Answer) error { return u.Late(a, uimessage.StatusOf(a)) }
+func (u *uiEncoder) late(_ context.Context, a *ibid.Answer) error {
+	return u.Late(a, uimessage.StatusOf(a))
+}
 
 func (u *uiEncoder) fail(e *ibid.ProviderError) error {
 	if e.Code == CodeEnded {
@@ -113,7 +116,7 @@ type eventEncoder struct {
 	units    int // length of the text in that unit
 	sources  []ibid.Source
 	at       map[string]int // index of each source
-	offsets  *ibid.Offsets  // over the text; nil if it has changed
+	offsets  *ibid.Offsets  // over the text; nil if it was corrected
 	numbered *ibid.Numbering
 	lastSent *ibid.Answer // the answer as last sent
 }
@@ -173,7 +176,6 @@ func (e *eventEncoder) Event(ev ibid.Event) {
 	case ibid.EventText:
 		e.addEvent("text", textData{e.units, ev.Text})
 		e.draft.text.WriteString(ev.Text)
-		e.offsets = nil
 		_, n := ibid.NewOffsets(ev.Text).In(e.unit, ibid.Span{End: len(ev.Text)})
 		e.units += n
 	case ibid.EventPart:
@@ -202,9 +204,9 @@ func (e *eventEncoder) part(ev *ibid.Event) {
 
 func (e *eventEncoder) places() *ibid.Offsets {
 	if e.offsets == nil {
-		e.offsets = ibid.NewOffsets(e.draft.text.String())
+		e.offsets = &ibid.Offsets{}
 	}
-	return e.offsets
+	return e.offsets.Grow(e.draft.text.String())
 }
 
 func (e *eventEncoder) source(s *ibid.Source) {
@@ -251,20 +253,24 @@ func (e *eventEncoder) citation(ev *ibid.Event) {
 	e.addEvent("citation", citationData{at, sent})
 }
 
-func (e *eventEncoder) Answer(a *ibid.Answer, _ uimessage.Status) error {
+func (e *eventEncoder) Answer(ctx context.Context, a *ibid.Answer, _ uimessage.Status) error {
 	if e.numbered == nil {
 		e.numbered = e.numbers()
 	}
 	e.lastSent = a
-	e.addEvent("answer", a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered}))
+	d := a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered, Context: ctx})
+	if ctx.Err() != nil {
+		return httpx.WorkError(ctx, nil)
+	}
+	e.addEvent("answer", d)
 	return e.Flush()
 }
 
-func (e *eventEncoder) late(a *ibid.Answer) error {
+func (e *eventEncoder) late(ctx context.Context, a *ibid.Answer) error {
 	if a == e.lastSent {
 		return nil // nothing was found
 	}
-	return e.Answer(a, uimessage.Final)
+	return e.Answer(ctx, a, uimessage.Final)
 }
 
 func (e *eventEncoder) fail(failed *ibid.ProviderError) error {
@@ -347,12 +353,14 @@ func (o *openAIEncoder) Flush() error {
 }
 
 // Answer keeps the answer, because there is only one last chunk.
-func (o *openAIEncoder) Answer(a *ibid.Answer, _ uimessage.Status) error {
+func (o *openAIEncoder) Answer(_ context.Context, a *ibid.Answer, _ uimessage.Status) error {
 	o.whole = a
 	return nil
 }
 
-func (o *openAIEncoder) late(a *ibid.Answer) error { return o.Answer(a, uimessage.Final) }
+func (o *openAIEncoder) late(ctx context.Context, a *ibid.Answer) error {
+	return o.Answer(ctx, a, uimessage.Final)
+}
 
 // fail sends the error in place of the last chunk, like OpenAI. Known citations are sent before it.
 func (o *openAIEncoder) fail(e *ibid.ProviderError) error {

@@ -252,7 +252,13 @@ func (c *Chat) writeTurn(w *httpx.Reply, r *httpx.Request, t *Turn, f form) erro
 			checked, err = time.Now(), c.checkToken(r)
 		}
 		if err == nil {
-			ended, err = forward(to, n)
+			ended, err = forward(ctx, to, n)
+		}
+		if errors.Is(err, httpx.ErrWorkTime) {
+			c.log.LogAttrs(
+				ctx, slog.LevelError, "an answer was not sent", slog.String("answer_id", t.AnswerID), slog.Any("error", err))
+			p := gateway.ProblemOf(err)
+			return gone(errors.Join(to.fail(&ibid.ProviderError{Code: p.Code, Message: p.Detail}), to.Close()))
 		}
 	}
 	return gone(err)
@@ -267,19 +273,24 @@ func (c *Chat) checkToken(r *httpx.Request) error {
 }
 
 // forward sends news, and reports whether they are the last.
-func forward(to encoder, n *news) (ended bool, err error) {
+func forward(ctx context.Context, to encoder, n *news) (ended bool, err error) {
 	if n.idle {
 		return false, to.Ping()
 	}
+	ctx, release := httpx.WithWorkTime(ctx)
+	defer release()
 	for i := range n.events {
+		if ctx.Err() != nil {
+			return true, httpx.WorkError(ctx, nil)
+		}
 		to.Event(n.events[i])
 	}
 	err = to.Flush()
 	if err == nil && n.answer != nil {
-		err = to.Answer(n.answer, n.status)
+		err = to.Answer(ctx, n.answer, n.status)
 	}
 	if err == nil && n.late != nil {
-		err = to.late(n.late)
+		err = to.late(ctx, n.late)
 	}
 	if err == nil && n.ended && n.failed != nil {
 		err = to.fail(n.failed)
@@ -315,8 +326,14 @@ func (c *Chat) writeWhole(w *httpx.Reply, r *httpx.Request, t *Turn, f form) err
 	if blocked != nil {
 		return blocked
 	}
-	return w.JSON(http.StatusOK, a.Document(
-		&ibid.DocumentOptions{Unit: f.unit, AnswerID: t.AnswerID, Numbering: c.numbers(r.Context(), t)}))
+	numbering := c.numbers(r.Context(), t)
+	ctx, stop := httpx.WithWorkTime(r.Context())
+	defer stop()
+	d := a.Document(&ibid.DocumentOptions{Unit: f.unit, AnswerID: t.AnswerID, Numbering: numbering, Context: ctx})
+	if ctx.Err() != nil {
+		return httpx.WorkError(ctx, nil)
+	}
+	return w.JSON(http.StatusOK, d)
 }
 
 // number reads the numbers of the sources in the turn's conversation, once.

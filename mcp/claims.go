@@ -44,8 +44,6 @@ func (*MCP) cite(ctx context.Context, _ *call, args *citeArgs) (*result, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, release := httpx.WithWorkTime(ctx)
-	defer release()
 	opts := ibid.DecodeOptions{Request: []byte(args.Request), Context: ctx}
 	if args.Format != "" {
 		if opts.Format, err = choice("format", args.Format, ibid.Formats()); err != nil {
@@ -63,7 +61,7 @@ func (*MCP) cite(ctx context.Context, _ *call, args *citeArgs) (*result, error) 
 	}
 	answer, err := ibid.Decode([]byte(args.Response), &opts)
 	if ctx.Err() != nil {
-		return nil, httpx.WorkError(ctx, err)
+		return nil, ctx.Err()
 	}
 	if err := judge(answer, err, opts.Format); err != nil {
 		return nil, err
@@ -75,13 +73,9 @@ func (*MCP) cite(ctx context.Context, _ *call, args *citeArgs) (*result, error) 
 		Sources:   len(answer.Sources),
 		Issues:    append([]ibid.Issue{}, answer.Issues...),
 		Error:     answer.Error,
-		Document:  show.documentOf(answer, ""),
+		Document:  show.documentOf(ctx, answer, ""),
 	}
-	text := citedText(ctx, answer, show)
-	if ctx.Err() != nil {
-		return nil, httpx.WorkError(ctx, nil)
-	}
-	return &result{text, out}, nil
+	return &result{citedText(ctx, answer, show), out}, nil
 }
 
 // judge returns an error if there is nothing to show. A truncated response is not an error.
@@ -199,13 +193,7 @@ func (m *MCP) attribute(ctx context.Context, c *call, args *attributeArgs) (*res
 	if err != nil {
 		return nil, m.checkerFailed(ctx, err)
 	}
-	ctx, release := httpx.WithWorkTime(ctx)
-	defer release()
-	out := showAttribution(ctx, found, show)
-	if ctx.Err() != nil {
-		return nil, httpx.WorkError(ctx, nil)
-	}
-	return out, nil
+	return showAttribution(ctx, found, show), nil
 }
 
 // documents returns the sources.
@@ -251,7 +239,7 @@ func showAttribution(ctx context.Context, found *support.Attribution, show *show
 		UncitedShare: found.Uncited,
 		By:           found.By,
 		Threshold:    found.Threshold,
-		Document:     show.documentOf(a, ""),
+		Document:     show.documentOf(ctx, a, ""),
 	}
 	offsets := ibid.NewOffsets(a.Text)
 	place := func(s ibid.Span) attributedSentence {

@@ -494,7 +494,7 @@ func (m *MCP) oneAnswer(ctx context.Context, tenant string, args *findArgs) (*re
 	}
 	found := showAnswer(one)
 	show := &showing{ibid.StyleMarkdown, ibid.UTF8, true}
-	found.Document = show.documentOf(one.Answer, one.AnswerID)
+	found.Document = show.documentOf(ctx, one.Answer, one.AnswerID)
 	return &result{citedText(ctx, one.Answer, show), &foundAnswers{Answers: []foundAnswer{found}}}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
@@ -179,7 +181,14 @@ func (m *MCP) run(ctx context.Context, t *tool, by *caller, req *sdk.CallToolReq
 	if err := ctx.Err(); err != nil { // it ended while the call waited
 		return nil, fmt.Errorf("wait for other calls: %w", err)
 	}
-	return t.do(ctx, &call{tenant: by.who.Tenant, args: req.Params.Arguments, progress: progressOf(ctx, req)})
+	c := &call{tenant: by.who.Tenant, args: req.Params.Arguments, progress: progressOf(ctx, req)}
+	ctx, release := httpx.WithWorkTime(ctx)
+	defer release()
+	done, err := t.do(ctx, c)
+	if ctx.Err() != nil { // what it left may be incomplete
+		return nil, httpx.WorkError(ctx, err)
+	}
+	return done, err
 }
 
 // progressOf returns the function that reports the progress of a call to its client. It is safe for concurrent use.
@@ -211,7 +220,7 @@ func (m *MCP) problem(ctx context.Context, t *tool, err error) *gateway.Problem 
 	case ctx.Err() != nil:
 		return &gateway.Problem{Detail: "the client cancelled the call"}
 	}
-	if gateway.IsInternal(err) {
+	if gateway.IsInternal(err) || gateway.ProblemOf(err).Status == http.StatusServiceUnavailable {
 		m.logger.LogAttrs(ctx, slog.LevelError, "a tool failed", slog.String("tool", t.name), slog.Any("error", err))
 	}
 	return gateway.ProblemOf(err)
@@ -357,9 +366,9 @@ func (s *shown) check() (*showing, error) {
 
 // documentOf returns the answer document without cited_text, which is next to it in the result; nil if it is not
 // requested.
-func (s *showing) documentOf(a *ibid.Answer, id string) *ibid.Document {
+func (s *showing) documentOf(ctx context.Context, a *ibid.Answer, id string) *ibid.Document {
 	if !s.document {
 		return nil
 	}
-	return a.Document(&ibid.DocumentOptions{Unit: s.unit, Style: s.style, Bare: true, AnswerID: id})
+	return a.Document(&ibid.DocumentOptions{Unit: s.unit, Style: s.style, Bare: true, AnswerID: id, Context: ctx})
 }

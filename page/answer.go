@@ -99,6 +99,14 @@ type answerOptions struct {
 	sentences *answerText     // sentences of the run that led to it, to be marked with what they rest on; nil for none
 }
 
+// context returns the context of laying the answer out.
+func (o *answerOptions) context(p *Page) context.Context {
+	if o.ctx == nil {
+		return p.closing
+	}
+	return o.ctx
+}
+
 // answerView is an answer as templates/parts/answer.html shows it.
 type answerView struct {
 	*store.Call
@@ -291,13 +299,16 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 		if o.trust != nil {
 			found = o.trust.found
 		}
-		l.weighed = p.weighings.of(p.closing, call, found)
+		l.weighed = p.weighings.of(o.context(p), call, found)
 	}
 	numbering := o.numbering
 	if numbering == nil {
 		numbering = &ibid.Numbering{}
 	}
-	doc := a.Document(&ibid.DocumentOptions{Bare: true, Numbering: numbering})
+	doc := a.Document(&ibid.DocumentOptions{Bare: true, Numbering: numbering, Context: o.ctx})
+	if o.ctx != nil && o.ctx.Err() != nil {
+		return l // its reader has left, or it takes too long: nothing of it is sent
+	}
 	for i := range a.Sources {
 		l.sources = append(l.sources, l.sourceView(i, &doc.Sources[i]))
 	}

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/singleflight"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
@@ -98,8 +96,8 @@ func (t *arrivingAnswer) hasEnded() bool {
 // arriving holds the answers that were asked for on a page of this node and have not ended.
 type arriving struct {
 	mu    sync.Mutex
-	all   []*arrivingAnswer  // oldest first
-	whole singleflight.Group // of answers that have arrived, for those who watch
+	all   []*arrivingAnswer // oldest first
+	whole httpx.Flights     // of answers that have arrived, for those who watch
 
 	failed []*failedTurn // oldest first
 }

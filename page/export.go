@@ -152,7 +152,7 @@ func (p *Page) withFindings(ctx context.Context, r *httpx.Request, call *store.C
 	if err != nil {
 		return nil, err
 	}
-	claims := p.weighings.of(p.closing, call, known.found).claims //nolint:contextcheck // it ends with the server
+	claims := p.weighings.of(ctx, call, known.found).claims
 	a := *call.Answer
 	a.Citations = slices.Clone(a.Citations)
 	for i := range claims {

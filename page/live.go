@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -24,6 +25,8 @@ import (
 const (
 	// liveEvery is the interval at which changes of an answer are sent.
 	liveEvery = 200 * time.Millisecond
+	// liveRest is how many times as long as it took to send changes nothing is sent after them.
+	liveRest = 4
 	// liveQuiet is how long an answer that this node does not know may be silent until it counts as broken off. It is
 	// longer than a provider usually thinks, as nothing is sent meanwhile.
 	liveQuiet = 2 * time.Minute
@@ -79,6 +82,7 @@ type liveStream struct {
 	ended    time.Time     // when the answer ended; zero if it has not
 	again    time.Time     // when to look for it again after that
 	pause    time.Duration // between the last two attempts
+	rested   time.Time     // no blocks are sent before
 	whole    bool          // the complete answer was sent
 	checking bool          // it was sent as being checked
 }
@@ -110,7 +114,13 @@ func (p *Page) liveAnswer(w *httpx.Reply, r *httpx.Request) error {
 	}
 	p.stream(w, r, func(ctx context.Context, to *httpx.Stream) error {
 		s.Stream = to
-		return s.follow(ctx, listener)
+		err := s.follow(ctx, listener)
+		if errors.Is(err, httpx.ErrWorkTime) {
+			p.log.LogAttrs(ctx, slog.LevelError, "an answer was not shown",
+				slog.String("answer_id", s.answerID), slog.Any("error", err))
+			return s.giveUp("The answer takes too long to be shown here.")
+		}
+		return err
 	})
 	return nil
 }
@@ -250,11 +260,7 @@ func (s *liveStream) poll(ctx context.Context) error {
 			strconv.FormatBool(s.r.Who.May(store.ScopeVerify)),
 		}, "\x00",
 	)
-	got, err, _ := s.p.arriving.whole.Do(key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore) // the caller may leave
-		defer cancel()
-		return s.readWhole(ctx)
-	})
+	whole, err := httpx.Shared(ctx, &s.p.arriving.whole, key, s.readWhole)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -264,7 +270,6 @@ func (s *liveStream) poll(ctx context.Context) error {
 	if s.ended.IsZero() {
 		s.ended = time.Now()
 	}
-	whole, _ := got.(*wholeAnswer)
 	s.whole, s.numbering, s.head = true, whole.numbering, whole.head
 	s.state, s.checking = whole.state, whole.checking
 	if !bytes.Equal(whole.html, s.article) {
@@ -281,7 +286,9 @@ func (s *liveStream) poll(ctx context.Context) error {
 
 // readWhole reads the answer with the stored numbering, since another answer of the conversation may have ended
 // meanwhile.
-func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
+func (s *liveStream) readWhole(rendering context.Context) (*wholeAnswer, error) {
+	ctx, cancel := context.WithTimeout(rendering, askStore)
+	defer cancel()
 	call, err := s.p.call(ctx, s.r.Who.Tenant, s.answerID)
 	if err != nil {
 		return nil, err
@@ -292,6 +299,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 		return nil, err
 	}
 	o := s.options
+	o.ctx = rendering
 	whole.checking = s.p.isChecking(call)
 	o.live, o.checking = false, whole.checking
 	if o.trust, err = s.p.trustOf(ctx, s.r, call); err != nil {
@@ -386,7 +394,7 @@ func (s *liveStream) tick(ctx context.Context) error {
 	case s.arriving == nil && now.Sub(s.heard) > liveQuiet:
 		return s.giveUp("The answer broke off: nothing more of it has arrived.")
 	}
-	return s.sendBlocks()
+	return s.sendBlocks(ctx)
 }
 
 func (s *liveStream) giveUp(why string) error {
@@ -396,8 +404,16 @@ func (s *liveStream) giveUp(why string) error {
 	return s.end()
 }
 
-// sendBlocks sends the blocks of the text that are new or changed.
-func (s *liveStream) sendBlocks() error {
+// sendBlocks sends the blocks of the text that are new or changed, unless that took much of the time since they were
+// last sent.
+func (s *liveStream) sendBlocks(ctx context.Context) error {
+	begun := time.Now()
+	if begun.Before(s.rested) {
+		return nil
+	}
+	defer func() { s.rested = time.Now().Add(liveRest * time.Since(begun)) }()
+	ctx, release := httpx.WithWorkTime(ctx)
+	defer release()
 	var a *ibid.Answer
 	state := s.partial.state()
 	if s.arriving != nil {
@@ -422,7 +438,7 @@ func (s *liveStream) sendBlocks() error {
 	s.shown = len(a.Text)
 	numbering := maps.Clone(s.numbering)
 	o := s.options
-	o.numbering = &numbering
+	o.ctx, o.numbering = ctx, &numbering
 	call := &store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}
 	if state.sources != before.sources || state.citations != before.citations { // cards are filled before their chips
 		if err := s.sendSources(call, o); err != nil {
@@ -431,6 +447,9 @@ func (s *liveStream) sendBlocks() error {
 	}
 	l := s.p.layOut(call, &o)
 	blocks := blocksOf(string(l.text))
+	if ctx.Err() != nil {
+		return httpx.WorkError(ctx, nil)
+	}
 	for i, html := range blocks {
 		// The last block carries the number of blocks, so it is sent again when that changes.
 		if i < len(s.blocks) && s.blocks[i] == html && (i < len(blocks)-1 || len(s.blocks) == len(blocks)) {
@@ -450,6 +469,9 @@ func (s *liveStream) sendSources(call *store.Call, o answerOptions) error {
 	numbering := maps.Clone(s.numbering)
 	o.numbering = &numbering
 	html, err := s.p.fragment("conversation", "sources", s.p.answerView(call, &o))
+	if o.ctx.Err() != nil {
+		return httpx.WorkError(o.ctx, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/ibidhq/ibid/gateway"
 )
 
@@ -14,14 +16,18 @@ import (
 // it is made to be slow.
 const WorkTime = 10 * time.Second
 
-// errWorkTime is the cause with which the context of work ends that took too long.
-var errWorkTime = errors.New("the request took too much CPU time")
+// ErrWorkTime is the cause with which the context of work ends that took too long.
+var ErrWorkTime = errors.New("the request took too much CPU time")
 
-// Bounded returns a handler with a limit of [WorkTime], for routes that decode or render answers. The context of the
-// request ends when the limit is reached; decoding and rendering then end too, and so does the handler if it begins a
-// response from what they left: the client gets a problem. Streams that stay open must not be bounded.
-func Bounded(h Handler) Handler { return bounded(h, WorkTime) }
+// maxThreads is how many pieces of work have a thread for themselves. While there are more, the time of the others is
+// the time that passes: requests that wait for slow clients must not use up the threads of the process.
+const maxThreads = 1024
 
+var threads = semaphore.NewWeighted(maxThreads)
+
+// bounded returns a handler with a limit of CPU time. The context of the request ends when the limit is reached;
+// decoding and rendering then end too, and so does the handler if it begins a response from what they left: the client
+// gets a problem.
 func bounded(h Handler, limit time.Duration) Handler {
 	return func(w *Reply, r *Request) (err error) {
 		ctx, release := withWorkTime(r.Context(), limit)
@@ -51,11 +57,17 @@ func WithWorkTime(ctx context.Context) (work context.Context, release func()) {
 }
 
 // withWorkTime measures the CPU time of the goroutine's thread, which it has for itself, so that other work on a busy
-// machine does not count. Where the system does not tell, it is the time that has passed.
+// machine does not count. Where the system does not tell, or beyond [maxThreads], it is the time that has passed.
 func withWorkTime(ctx context.Context, limit time.Duration) (work context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	runtime.LockOSThread()
-	used := threadTime()
+	used, unlock := timePassed(), func() {}
+	if threads.TryAcquire(1) {
+		runtime.LockOSThread()
+		used, unlock = threadTime(), func() {
+			runtime.UnlockOSThread()
+			threads.Release(1)
+		}
+	}
 	ended := make(chan struct{})
 	go func() {
 		timer := time.NewTimer(limit) // it cannot be reached sooner
@@ -68,7 +80,7 @@ func withWorkTime(ctx context.Context, limit time.Duration) (work context.Contex
 			}
 			left := limit - used()
 			if left <= 0 {
-				cancel(errWorkTime)
+				cancel(ErrWorkTime)
 				return
 			}
 			timer.Reset(max(left, time.Millisecond))
@@ -77,14 +89,14 @@ func withWorkTime(ctx context.Context, limit time.Duration) (work context.Contex
 	return ctx, func() {
 		close(ended)
 		cancel(nil)
-		runtime.UnlockOSThread()
+		unlock()
 	}
 }
 
 // WorkError returns the error of work with a context that has ended: a problem for the client if it took too long.
 func WorkError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errWorkTime):
+	case errors.Is(cause, ErrWorkTime):
 		p := gateway.NewProblem(
 			gateway.CodeUnavailable, fmt.Sprintf("the request was ended after %v of CPU time", WorkTime),
 			"an answer in it is very long, or its text is made to be slow; ask for fewer answers, or for as=json")

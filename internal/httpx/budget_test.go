@@ -43,12 +43,45 @@ func TestBounded(t *testing.T) {
 func TestBoundedGone(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	r := &Request{Request: httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)}
-	err := Bounded(func(_ *Reply, r *Request) error {
+	err := bounded(func(_ *Reply, r *Request) error {
 		leave()
 		<-r.Context().Done()
 		return context.Cause(r.Context())
-	})(&Reply{ResponseWriter: httptest.NewRecorder()}, r)
+	}, WorkTime)(&Reply{ResponseWriter: httptest.NewRecorder()}, r)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Every handler is bounded, unless its response stays open.
+func TestMuxBounds(t *testing.T) {
+	bound := map[string]bool{}
+	note := func(w *Reply, r *Request) error {
+		bound[r.Path] = w.work != nil
+		w.Body(http.StatusOK, "text/plain", nil)
+		return nil
+	}
+	m := NewMux([]Route{
+		{Pattern: "/work", Access: Public, Handle: note}, {Pattern: "/stream", Access: Public, Stays: true, Handle: note},
+	}, &Options{})
+	for _, path := range []string{"/work", "/stream"} {
+		m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	}
+	if !bound["/work"] || bound["/stream"] {
+		t.Errorf("bound: %v", bound)
+	}
+}
+
+// Work beyond the threads that there are is bounded too.
+func TestBoundedWithoutThread(t *testing.T) {
+	if !threads.TryAcquire(maxThreads) {
+		t.Skip("there is other work")
+	}
+	defer threads.Release(maxThreads)
+	ctx, release := withWorkTime(t.Context(), time.Millisecond)
+	defer release()
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), ErrWorkTime) {
+		t.Errorf("got %v", context.Cause(ctx))
 	}
 }

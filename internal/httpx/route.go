@@ -41,6 +41,8 @@ type Route struct {
 	Status  []int    // statuses of successful responses; nil means 200
 	// Problems are the codes of problems specific to this route; [Route.Codes] returns all.
 	Problems []string
+	// Stays means that the response may stay open, or wait for other machines. Any other request has [WorkTime] of CPU.
+	Stays bool
 	// Sentences sends problems as a sentence of plain text, for front-ends that show the body to their users.
 	Sentences bool
 
@@ -220,7 +222,11 @@ func (m *Mux) serve(pattern string, methods map[string]*Route) http.Handler {
 		}
 		err := m.admit(r, methods, route) //nolint:contextcheck // the request has the context
 		if err == nil {
-			err = route.Handle(w, r)
+			handle := route.Handle
+			if !route.Stays {
+				handle = bounded(handle, WorkTime)
+			}
+			err = handle(w, r)
 		}
 		if err != nil {
 			m.fail(hr.Context(), w, r, err, fail)

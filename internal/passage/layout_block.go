@@ -296,6 +296,9 @@ func records(_ *promptReader, text string) (list []Passage, outside string) {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
+		if _, after, ok := strings.Cut(line, ": "); ok && first == "" && isField(after) && !isField(line) {
+			line = after // Search results: Title: …
+		}
 		name, value, ok := strings.Cut(line, ":")
 		name = normal([]byte(strings.Trim(name, " *_-#")))
 		kind := fieldLines[name]
@@ -328,4 +331,56 @@ func records(_ *promptReader, text string) (list []Passage, outside string) {
 		return nil, ""
 	}
 	return labelled(list), rest.String()
+}
+
+// linkLine matches a line that is nothing but a link: the title of what comes below it.
+var linkLine = regexp.MustCompile(`^[ \t]{0,3}(?:#{1,6} |[-*+•] )?(?:\*\*)?` +
+	`\[([^\]\n]{1,300})\]\((https?://[^)\s]+)\)(?:\*\*)?[ \t]*:?[ \t]*$`)
+
+// minLinked is how many bytes the words below a link have at least.
+const minLinked = 20
+
+// linked reads the results of a search that are links with words below each.
+func linked(p *promptReader, text string) (list []Passage, outside string) {
+	if !strings.Contains(text, "](http") {
+		return nil, ""
+	}
+	var rest strings.Builder
+	var body []string
+	open := false
+	shut := func() bool {
+		if !open {
+			return true
+		}
+		q := &list[len(list)-1]
+		q.Text = q.fromHead(strings.Join(body, "\n"))
+		open, body = false, body[:0]
+		return len(q.Text) >= minLinked
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		m := linkLine.FindStringSubmatch(line)
+		switch {
+		case m != nil && len(list) < maxPassages:
+			if !shut() {
+				return nil, "" // a list of links
+			}
+			q := Passage{Title: strings.TrimSpace(m[1])}
+			q.name(m[2])
+			list, open = append(list, q), true
+		case open && (isEnder(line) || isRule(line) || strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "## ")):
+			if !shut() {
+				return nil, ""
+			}
+			rest.WriteString(line + "\n")
+		case open:
+			body = append(body, line)
+		default:
+			rest.WriteString(line + "\n")
+		}
+	}
+	if !shut() || len(list) < 2 && !p.tool {
+		return nil, ""
+	}
+	return list, rest.String()
 }

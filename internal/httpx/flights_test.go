@@ -1,4 +1,4 @@
-package api
+package httpx
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // Callers leave when they like: others keep waiting, and the last one to leave ends the work.
 func TestFlights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flights
+		var f Flights
 		begun, ended := 0, time.Duration(0)
 		start := time.Now()
 		work := func(ctx context.Context) (any, error) {
@@ -56,7 +56,7 @@ func TestFlights(t *testing.T) {
 
 // A panic is raised in the callers, where it is recovered, and never crashes the program.
 func TestFlightPanics(t *testing.T) {
-	var f flights
+	var f Flights
 	defer func() {
 		if p, _ := recover().(string); !strings.Contains(p, "out of herons") || len(f.of) > 0 {
 			t.Errorf("%q; %d are left", p, len(f.of))
