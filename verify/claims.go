@@ -94,6 +94,9 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 	for i := range reports {
 		r := &reports[i]
 		all[i].ClaimReport = r
+		if len(m.contexts) > 0 {
+			all[i].context = m.contexts[i]
+		}
 		for k := range r.Sources {
 			s := &r.Sources[k]
 			if counts := s.Result.Counts; counts != CountPass && counts != CountInfo {

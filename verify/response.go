@@ -386,7 +386,8 @@ func (v *Verifier) Answer(ctx context.Context, a *ibid.Answer) (*Report, error) 
 func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Report, error) {
 	j := v.job(KindDocument, name)
 	m := j.newChecked("")
-	m.stored, m.man = true, quotes(a)
+	m.stored = true
+	m.man, m.contexts = quotes(a)
 	if j.RequireLevel > 0 {
 		j.report.found(LevelNotMet,
 			"An answer document has no manifest, which is level 0, and level %d is required.", j.RequireLevel)
@@ -404,15 +405,17 @@ func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Re
 	return j.result(m.checkClaims(ctx))
 }
 
-// quotes returns the citations of an answer that quote a source, as a manifest.
-func quotes(a *ibid.Answer) *manifest.Manifest {
-	man := &manifest.Manifest{TextProfile: manifest.TextProfile}
+// quotes returns the citations of an answer that quote a source, as a manifest, and for each claim the sentence that it
+// is a part of, if it is one. Citations of the same words are one claim: their quotes are read together.
+func quotes(a *ibid.Answer) (man *manifest.Manifest, contexts []string) {
+	man = &manifest.Manifest{TextProfile: manifest.TextProfile}
+	claimOf := map[ibid.Span]int{}
 	for i := range a.Citations {
 		c := &a.Citations[i]
-		claim := manifest.Claim{ID: c.ID}
+		claim, at, context := manifest.Claim{ID: c.ID}, ibid.Span{}, ""
 		for _, span := range []ibid.Span{c.Span, c.Claim} {
 			if span.Start >= 0 && span.Start < span.End && span.End <= len(a.Text) {
-				claim.Text = a.Text[span.Start:span.End]
+				claim.Text, at, context = a.Text[span.Start:span.End], span, sentenceOf(a.Text, span)
 			}
 		}
 		for k := range c.Refs {
@@ -432,11 +435,17 @@ func quotes(a *ibid.Answer) *manifest.Manifest {
 				Excerpt: &manifest.Excerpt{Exact: quote}, ExcerptOrigin: manifest.OriginProvider,
 			})
 		}
-		if len(claim.Sources) > 0 {
-			man.Claims = append(man.Claims, claim)
+		n, there := claimOf[at]
+		switch {
+		case len(claim.Sources) == 0:
+		case there && at.Len() > 0:
+			man.Claims[n].Sources = append(man.Claims[n].Sources, claim.Sources...)
+		default:
+			claimOf[at] = len(man.Claims)
+			man.Claims, contexts = append(man.Claims, claim), append(contexts, context)
 		}
 	}
-	return man
+	return man, contexts
 }
 
 // recognise tells what a JSON document is by the names of its members, or returns "" if it is of no known kind.
