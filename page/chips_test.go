@@ -41,7 +41,7 @@ func TestNeighbouringChips(t *testing.T) {
 		c := talked(fmt.Sprintf("ans_%d", i), "What is ginger?", test.text)
 		a := c.Answer
 		a.Sources = []ibid.Source{
-			{ID: "one", Kind: ibid.DocumentKind, Title: "Ginger", Content: "Ginger is a root. It is used in ale and tea."},
+			{ID: "one", Kind: ibid.DocumentKind, Title: "Ginger", Content: "Ginger is a root. It is used in ale."},
 			{ID: "two", Kind: ibid.DocumentKind, Title: "Soups"},
 		}
 		for _, words := range test.cites {
