@@ -38,7 +38,7 @@ type checked struct {
 	stored     bool             // not fetched from its URL by this job
 	bare       bool             // from a file without a header
 	man        *manifest.Manifest
-	contexts   []string           // for each claim of an answer document, the sentence that it is a part of, or ""
+	words      []citedWords       // for each claim of an answer document; nil for a manifest
 	problems   []manifest.Problem // of man
 	lookup     *index             // of man; nil until it is first used
 	keysSeen   bool               // its keys come from its origin, not only from a bundle

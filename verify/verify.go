@@ -154,6 +154,7 @@ const (
 	memoryManifest   = "manifest"   // URL → SHA-256 of the body first seen there
 	memoryOutput     = "output"     // SHA-256 of a manifest → hash of the response it was seen with
 	memoryKeys       = "keys"       // origin → its keys and discovery document, with the time
+	memoryRevoked    = "revoked"    // origin and key → the earliest time from which the origin ever called it revoked
 	memoryCheckpoint = "checkpoint" // origins of publisher and log → the largest checkpoint seen
 	memoryResult     = "verdict"    // claim and source → result, with the time
 	memoryLog        = "log"        // origin of a publisher → the first log it named
