@@ -144,6 +144,13 @@ func (r *requestReader) readMessage(parts []string, v scan.Value) []string {
 			text = o.Val
 		}
 	}
+	if pydanticKind(v) != "" {
+		r.readPydantic(v)
+		return parts
+	}
+	if data := v.Get("data"); content == nil && role == nil && data.IsObject() {
+		content = data
+	}
 	if role == nil && content == nil && text != nil {
 		if part, ok := visibleText(v); ok {
 			parts = append(parts, part)
@@ -183,6 +190,10 @@ func roleOf(kind, role string) string {
 		return RoleAssistant
 	case "function_call_output", "custom_tool_call_output", "function.result", "function_result":
 		return RoleTool
+	case "human", "ai", "tool":
+		if role == "" {
+			return langChainRole(kind)
+		}
 	case "", "message", "message.input":
 	default:
 		return ""
