@@ -65,6 +65,8 @@ func ReadRequest(format string, body []byte) (*Request, error) {
 			r.Grounded = r.Grounded || modelSearches(r.Model)
 		case "stream":
 			r.Stream = o.Val.IsTrue()
+		case "response_mode": // Dify's
+			r.Stream = o.Val.Str() == "streaming"
 		case "system", "instructions", "preamble", "systemInstruction", "system_instruction":
 			instructions = o.Val
 		case "chat_history":
