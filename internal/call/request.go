@@ -72,7 +72,9 @@ func ReadRequest(format string, body []byte) (*Request, error) {
 		case "chat_history":
 			history = o.Val
 		case "messages", "contents", "input", "inputs":
-			turns = o.Val
+			if string(o.Key) != "inputs" || !o.Val.IsObject() { // an object has the variables of a Dify app
+				turns = o.Val
+			}
 		case "message", "query":
 			newest = o.Val
 		case "tool_results":
