@@ -19,7 +19,7 @@ type recorded struct {
 }
 
 // post posts body and returns the response, which must have the status.
-func (n *node) post(t *testing.T, status int, path, body string, fields ...string) recorded {
+func (n *node) post(t testing.TB, status int, path, body string, fields ...string) recorded {
 	t.Helper()
 	res := n.do(t, "POST", path, body, fields...)
 	var got recorded

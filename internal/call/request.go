@@ -65,12 +65,16 @@ func ReadRequest(format string, body []byte) (*Request, error) {
 			r.Grounded = r.Grounded || modelSearches(r.Model)
 		case "stream":
 			r.Stream = o.Val.IsTrue()
+		case "response_mode": // Dify's
+			r.Stream = o.Val.Str() == "streaming"
 		case "system", "instructions", "preamble", "systemInstruction", "system_instruction":
 			instructions = o.Val
 		case "chat_history":
 			history = o.Val
 		case "messages", "contents", "input", "inputs":
-			turns = o.Val
+			if string(o.Key) != "inputs" || !o.Val.IsObject() { // an object has the variables of a Dify app
+				turns = o.Val
+			}
 		case "message", "query":
 			newest = o.Val
 		case "tool_results":
