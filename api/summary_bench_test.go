@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // traceWriter writes an OTLP request of one trace, span by span.
@@ -99,8 +100,16 @@ func BenchmarkSummary(b *testing.B) {
 		}
 	}
 	run := strings.Repeat("a", 32)
-	b.SetBytes(int64(size))
-	for b.Loop() {
-		testenv.Must(n.api.Summary(b.Context(), store.DefaultTenant, run))(b)
+	for _, changed := range []bool{true, false} {
+		b.Run(fmt.Sprint("changed=", changed), func(b *testing.B) {
+			b.SetBytes(int64(size))
+			for i := 0; b.Loop(); i++ {
+				if changed {
+					question := &trail.Trail{Question: fmt.Sprint("Question ", i)}
+					testenv.Must(n.store.Record(b.Context(), store.DefaultTenant, &store.Recording{Run: run, Trail: question}))(b)
+				}
+				testenv.Must(n.api.Summary(b.Context(), store.DefaultTenant, run))(b)
+			}
+		})
 	}
 }
