@@ -620,7 +620,6 @@ func (a *Answer) sourceIndexes() map[string]int {
 }
 
 // firstUse returns the indexes in a.Sources of the cited sources, in the order in which citations first use them.
-// Sources are numbered in this order everywhere.
 func (a *Answer) firstUse() []int {
 	if len(a.Citations) == 0 {
 		return nil

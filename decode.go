@@ -225,6 +225,15 @@ func (d *Decoder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Idle returns how many bytes were written since the last that could belong to an event. They are blank lines and the
+// comments with which servers keep a connection open, possibly for ever.
+func (d *Decoder) Idle() int64 {
+	if d.plain {
+		return 0
+	}
+	return d.frames.Idle()
+}
+
 // Close marks the end of the input. It emits the events held back, the answer last. It never fails and may be called
 // again.
 func (d *Decoder) Close() error {
@@ -501,10 +510,16 @@ func (d *Decoder) closeGeneric() {
 		d.raw = nil
 	}
 	d.text(d.raw)
+	queue := d.queue
 	d.raw, d.queue = nil, nil
 	text := ""
 	if c := d.fold.main(); c != nil {
 		text = c.text.String()
+	}
+	for _, q := range queue {
+		if !d.refused && json.Valid(q[1]) {
+			wire.ReportUnread(q[1], d.fold.op)
+		}
 	}
 	switch {
 	case d.damage != nil, d.fold.failure != nil, d.refused:

@@ -182,6 +182,7 @@ var allowedModules = map[string][]string{
 	"mcp": {"github.com/modelcontextprotocol/go-sdk", "golang.org/x/sync"},
 	"page": {
 		"github.com/google/uuid",
+		"github.com/klauspost/compress",
 		"golang.org/x/net/idna",
 		"golang.org/x/sync",
 		"golang.org/x/text",

@@ -47,21 +47,26 @@ type Live struct {
 	ByID bool
 	// Numbering assigns the numbers and is extended by new sources. If nil, numbers start at 1.
 	Numbering *Numbering
+	// Numbers is which numbers the sources get. As numbers cannot be retracted, the model's are kept up to the first
+	// source for which they cannot be.
+	Numbers Numbers
 	// List appends a list of the cited sources, or a line saying that there are none. StyleFootnotes always has its
 	// definitions. Late citations are listed in any case.
 	List bool
 	// Hold is the maximum number of bytes of text to hold back; zero means DefaultHold.
 	Hold int
 
-	out     liveOutput
-	text    liveText
-	places  livePlaces
-	sources map[string]*Source // by id, in the latest version
-	owners  map[string]string  // by key, the id of the source that is numbered under it
-	numbers map[string]int     // by id, of sources already shown
-	own     Numbering          // used if Numbering is nil
-	repeats repeats
-	ended   bool
+	out       liveOutput
+	text      liveText
+	places    livePlaces
+	sources   map[string]*Source // by id, in the latest version
+	owners    map[string]string  // by key, the id of the source that is numbered under it
+	numbers   map[string]int     // by id, of sources already shown
+	written   numberReader       // the numbers of the model's marks
+	own       Numbering          // used if Numbering is nil or not asked
+	renumbers bool               // numbers are by first use from here on
+	repeats   repeats
+	ended     bool
 }
 
 // Event handles the next event. An error of W ends the output; see [Live.Err].
@@ -81,6 +86,7 @@ func (l *Live) Event(e Event) {
 			l.addSource(e.Source)
 		}
 	case EventCitation:
+		l.readNumbers(e.Citation)
 		l.places.addCitation(&e, &l.text)
 	case EventAnswer:
 		l.end(e.Answer)
@@ -130,16 +136,34 @@ func (l *Live) number(s *Source) int {
 		return n
 	}
 	numbering := l.Numbering
-	if numbering == nil {
+	if numbering == nil || l.Numbers == NumbersProvider {
 		numbering = &l.own
 	}
 	key := s.Key()
 	if owner := l.owners[key]; owner != "" && owner != s.ID {
 		key += "#" + s.ID
 	}
-	n := numbering.Number(key)
+	written := l.written.of[s.ID]
+	if l.renumbers || l.Numbers == NumbersUsed || written == 0 || !numbering.accepts(Numbering{key: written}) {
+		written, l.renumbers = 0, true
+	}
+	n := cmp.Or(written, numbering.Number(key))
 	l.numbers[s.ID] = n
 	return n
+}
+
+// readNumbers reads the numbers by which a citation's mark calls its sources.
+func (l *Live) readNumbers(c *Citation) {
+	if c == nil {
+		return
+	}
+	if span, ok := l.text.arrived(c.Span); ok && c.Covers == CoversLink && c.Placed() && span.Start >= l.text.from {
+		span.Start, span.End = span.Start-l.text.from, span.End-l.text.from
+		if span.End <= len(l.text.buf) {
+			l.written.read(c.Refs, string(l.text.buf[span.Start:span.End]))
+		}
+	}
+	l.written.see(c.Refs)
 }
 
 // addText adds text and writes what is certain.

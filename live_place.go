@@ -416,7 +416,7 @@ func (l *Live) expired(start, end int, ended bool) bool {
 
 // before returns where the white space and parentheses directly before a link begin.
 func (t *liveText) before(at int) int {
-	return t.written + len(bytes.TrimRight(t.buf[t.written:at], " \t\r\n(（"))
+	return t.written + len(bytes.TrimRight(t.buf[t.written:at], " \t\r\n(（%"))
 }
 
 // linkState is how far a possible link is one.
@@ -501,11 +501,17 @@ func isRoundStart(s string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// isMark reports whether the bracketed s is a mark such as [1], [1, 3], [2-4] or [doc1].
+// isMark reports whether the bracketed s may be a mark such as [1], [1, 3], [2-4], [doc1], [kb-310] or [plan.pdf].
 func isMark(s string) bool {
-	inside := strings.ReplaceAll(strings.Trim(s, "[]^"), "doc", "")
-	return inside != "" && len(s) < 40 && strings.Trim(inside, "0123456789,;-– ") == "" || strings.HasPrefix(s, "[") &&
-		len(s) < 40 && numbered.MatchString(strings.Trim(s, "[]^"))
+	const longest = 40 // bytes
+	inside := strings.Trim(s, "[]^")
+	switch {
+	case inside == "" || len(s) >= longest:
+		return false
+	case strings.Trim(strings.ReplaceAll(inside, "doc", ""), "0123456789,;-– ") == "":
+		return true
+	}
+	return numbered.MatchString(inside) || strings.ContainsAny(inside, "-_.:0123456789") && !strings.Contains(inside, " ")
 }
 
 // The headings of the lists between the text and the sources.

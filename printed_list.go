@@ -5,16 +5,6 @@ import (
 	"strings"
 )
 
-// Numbers is which numbers sources get in a rendering.
-type Numbers string
-
-// The values of [Numbers]. The zero value means NumbersProvider for an answer that ends in a list of sources of the
-// model's own, whose numbers must keep naming what they name, and NumbersUsed for any other.
-const (
-	NumbersUsed     Numbers = "used"     // by first use, or as the Numbering says
-	NumbersProvider Numbers = "provider" // those of the marks in the text and of the list that the model printed
-)
-
 // printedEntry is one entry of a list of sources that the model printed.
 type printedEntry struct {
 	number int // 0 if it has none
@@ -115,62 +105,6 @@ func isEntitled(entry, name string) bool {
 
 // hasMark reports whether s has brackets, as a sentence with a mark has.
 func hasMark(s string) bool { return strings.ContainsAny(s, "[【［") }
-
-// providerNumbers returns the numbers by which the model calls the sources of a, by index; 0 for one that it does not
-// call by a number. The marks in the text count before the printed list.
-func (a *Answer) providerNumbers() []int {
-	numbers := make([]int, len(a.Sources))
-	taken := map[int]bool{}
-	set := func(i, n int) {
-		if i >= 0 && n > 0 && numbers[i] == 0 && !taken[n] {
-			numbers[i], taken[n] = n, true
-		}
-	}
-	index := a.sourceIndexes()
-	for i := range a.Citations {
-		c := &a.Citations[i]
-		if c.Covers != CoversLink || c.Origin != OriginMarker || c.Span.Start < 0 || c.Span.End > len(a.Text) {
-			continue
-		}
-		if found := numbersIn(a.Text[c.Span.Start:c.Span.End]); len(found) == len(c.Refs) {
-			for k, n := range found {
-				if source, ok := index[c.Refs[k].Source]; ok {
-					set(source, n)
-				}
-			}
-		}
-	}
-	if _, entries, ok := a.printedList(); ok {
-		for _, e := range entries {
-			set(e.source, e.number)
-		}
-	}
-	return numbers
-}
-
-// numbersIn returns the numbers in a mark, in order.
-func numbersIn(mark string) []int {
-	if digits := superscript(mark); digits != "" {
-		return []int{number(digits)}
-	}
-	if _, rest, ok := strings.Cut(mark, "]("); ok && strings.HasSuffix(rest, ")") {
-		mark = mark[:len(mark)-len(rest)-1]
-	}
-	inside, _, _ := strings.Cut(strings.Trim(mark, "[]()【】［］〔〕^ "), "†")
-	var all []int
-	for _, item := range markItems.Split(inside, maxMarkItems+1) {
-		m := numbered.FindStringSubmatch(strings.Trim(item, " ^"))
-		if m == nil || strings.TrimRight(m[1], " :#.") == m[1] && m[1] != "" { // [doc2] is a name
-			return nil
-		}
-		first, last := number(m[2]), number(m[3])
-		all = append(all, first)
-		for n := first + 1; n <= last && len(all) <= maxMarkItems; n++ {
-			all = append(all, n)
-		}
-	}
-	return all
-}
 
 // withoutPrintedList returns a without the list that the model printed, and a itself if it printed none.
 func (a *Answer) withoutPrintedList() *Answer {

@@ -49,7 +49,7 @@ func (a *API) answer(w *httpx.Reply, r *httpx.Request) error {
 		a.cite(w.Header(), r, call)
 		body, err = httpx.Encode(showCall(call, opts))
 	} else {
-		o := &export.Options{Unit: opts.Unit, ID: call.AnswerID, Context: r.Context()}
+		o := &export.Options{Unit: opts.Unit, Numbers: opts.Numbers, ID: call.AnswerID, Context: r.Context()}
 		body, err = RenderAnswer(call.Answer, form, nil, o)
 	}
 	if err == nil {
@@ -94,6 +94,7 @@ func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
 func documentOptions(r *httpx.Request) ibid.DocumentOptions {
 	return ibid.DocumentOptions{
 		Unit: ibid.Unit(r.Params.Get("unit")), Style: ibid.Style(r.Params.Get("style")), Context: r.Context(),
+		Numbers: ibid.Numbers(r.Params.Get("numbers")),
 	}
 }
 
@@ -198,7 +199,7 @@ func RenderAnswer(a *ibid.Answer, form string, numbering *ibid.Numbering, opts *
 		return b.Bytes(), err
 	}
 	b.WriteString(a.Render(&ibid.RenderOptions{
-		Style: ibid.Style(form), List: true, Numbering: numbering, Context: opts.Context,
+		Style: ibid.Style(form), List: true, Numbering: numbering, Numbers: opts.Numbers, Context: opts.Context,
 		Note: func(s *ibid.Source) string { return sourceNote(a, s) },
 	}))
 	if !strings.HasSuffix(b.String(), "\n") {

@@ -69,10 +69,10 @@ func (a *API) conversation(w *httpx.Reply, r *httpx.Request) error {
 	if !isUI {
 		return w.JSON(http.StatusOK, showConversation(c, documentOptions(r)))
 	}
-	for _, name := range []string{"unit", "style"} {
+	for _, name := range []string{"unit", "style", "numbers"} {
 		if _, said := r.Params.Given()[name]; said {
 			return httpx.BadRequest(
-				name+": not supported with as=ui", "its offsets are UTF-16 code units, as in JavaScript")
+				name+": not supported with as=ui", "its messages have one form, with offsets in UTF-16 code units, as in JavaScript")
 		}
 	}
 	if c.Next != "" {

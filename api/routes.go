@@ -38,6 +38,8 @@ func showParams() []httpx.Param {
 	return []httpx.Param{
 		httpx.AnyOf("unit: the unit of offsets; defaults to UTF-8 bytes", text.Strings(ibid.Units())...),
 		httpx.OneOf("style: the style of cited_text; only with as=json", text.Strings(ibid.Styles())...),
+		httpx.AnyOf("numbers: which numbers sources get: by first use, or those that the model wrote; by default the "+
+			"model's, where they can be kept", text.Strings(ibid.AllNumbers())...),
 	}
 }
 
@@ -95,8 +97,9 @@ func (a *API) answerRoutes() []httpx.Route {
 		}, "answers", &a.reader, httpx.ByQuery(a.store.Calls), showListedCall),
 		{
 			Pattern: "/v1/answers/{id}", Scope: read, Handle: a.answer, Response: answerBody{},
-			Doc: "Returns an answer, available as soon as its client has received the end. Sources are numbered from " +
-				"1. The member call describes how the answer was produced: step is null until the answer is stored; " +
+			Doc: "Returns an answer, available as soon as its client has received the end. Sources are numbered for " +
+				"this answer alone. The member call describes how the answer was produced: step is null until the " +
+				"answer is stored; " +
 				"after lists the steps it builds on, null meaning the previous one. A citation's verification is its " +
 				"worst check result.",
 			Params: slices.Concat([]httpx.Param{form}, show), Media: mediaTypes(forms), Status: []int{200, 304},

@@ -36,6 +36,7 @@ func Formats() []Format { return []Format{OpenAI, LangChain, LlamaIndex} }
 type Options struct {
 	Unit      ibid.Unit       // of offsets; empty for the format's default
 	Numbering *ibid.Numbering // assigns the numbers of sources, and is extended by new ones; nil numbers from 1
+	Numbers   ibid.Numbers    // which numbers the sources get
 	ID        string          // of the answer; empty for Answer.ID
 	Context   context.Context //nolint:containedctx // as in [ibid.RenderOptions]; may be nil
 }
@@ -78,7 +79,8 @@ func newRows(a *ibid.Answer, o *Options) *rows {
 	r := &rows{
 		answer: a,
 		document: a.Document(&ibid.DocumentOptions{
-			Unit: cmp.Or(o.Unit, ibid.CodePoint), Numbering: o.Numbering, Bare: true, Context: o.Context,
+			Unit: cmp.Or(o.Unit, ibid.CodePoint), Numbering: o.Numbering, Numbers: o.Numbers, Bare: true,
+			Context: o.Context,
 		}),
 		sources: make(map[string]int, len(a.Sources)),
 	}

@@ -52,7 +52,11 @@ func newResponse(a *ibid.Answer, o *Options) response {
 	if numbering == nil {
 		numbering = &ibid.Numbering{}
 	}
-	r := newRows(a, &Options{Numbering: numbering, Context: o.Context})
+	r := newRows(a, &Options{Numbering: numbering, Numbers: o.Numbers, Context: o.Context})
+	if o.Numbering == nil && !r.counts() {
+		*numbering, o.Numbers = nil, ibid.NumbersUsed
+		r = newRows(a, &Options{Numbering: numbering, Numbers: o.Numbers, Context: o.Context})
+	}
 	used := map[string]*usage{}
 	r.each(func(row *ibid.DocumentCitation, s *ibid.Source, _ *ibid.DocumentSource) {
 		u := used[s.ID]
@@ -63,7 +67,7 @@ func newResponse(a *ibid.Answer, o *Options) response {
 		u.add(row)
 	})
 	out := response{
-		Response: a.Render(&ibid.RenderOptions{Style: ibid.StylePlain, Numbering: numbering, Context: o.Context}),
+		Response: a.Render(&ibid.RenderOptions{Style: ibid.StylePlain, Numbering: numbering, Numbers: o.Numbers, Context: o.Context}),
 		Nodes:    make([]nodeWithScore, 0, len(a.Sources)), Metadata: make(map[string]nodeMetadata, len(a.Sources)),
 	}
 	for i := range a.Sources {
@@ -139,4 +143,14 @@ func nodeText(s *ibid.Source, u *usage) string {
 		pieces = u.quotes
 	}
 	return strings.Join(pieces, "\n\n")
+}
+
+// counts reports whether the numbers of the sources count from 1.
+func (r *rows) counts() bool {
+	for i := range r.document.Sources {
+		if r.document.Sources[i].Index > len(r.document.Sources) {
+			return false
+		}
+	}
+	return true
 }

@@ -391,6 +391,33 @@ func TestDamagedEncoding(t *testing.T) {
 	}
 }
 
+// A stream that goes on with comments alone is broken off, at the upstream too, and what came before is kept.
+func TestCommentsEndCall(t *testing.T) {
+	parts := chatParts("So ", "it is.")
+	left := make(chan struct{})
+	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+		defer close(left)
+		w.Header().Set("Content-Type", chatDocument)
+		_, _ = io.WriteString(w, parts[0])
+		for comments := strings.Repeat(": keep-alive\n\n", 1000); ; {
+			if _, err := io.WriteString(w, comments); err != nil {
+				return
+			}
+		}
+	}, nil)
+	res, err := w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	testenv.OK(t, err)
+	defer res.Body.Close()
+	if n, err := io.Copy(io.Discard, res.Body); err == nil || n < tee.MaxComments || n > tee.MaxComments+1<<20 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	<-left
+	a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer
+	if len(a.Issues) == 0 || a.Issues[len(a.Issues)-1].Code != tee.IssueEndlessComments || a.Complete || a.Text != "So " {
+		t.Errorf("answer: %+v", a)
+	}
+}
+
 // Responses without an answer are not stored, and data after an answer does not damage it.
 func TestNoAnswer(t *testing.T) {
 	for name, body := range map[string]string{"empty": "", "page": "<html><p>Welcome", "binary": "\x00\x01\x02\x03"} {
@@ -680,13 +707,16 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// A client that sends too slowly gets a 408.
+// A client that sends too slowly gets a 408, whose hint says what was too slow.
 func TestSlowRequest(t *testing.T) {
-	w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Limits: gateway.Limits{RequestTime: 50 * time.Millisecond}}})
-	c := w.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
-	b, err := io.ReadAll(c)
-	if err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 408") {
-		t.Errorf("got %q, %v", b, err)
+	read := func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }
+	w := newWorld(t, read, &setup{options: gateway.Options{Limits: gateway.Limits{RequestTime: 50 * time.Millisecond, Idle: 50 * time.Millisecond}}})
+	for path, hint := range map[string]string{chat: "before it forwards it", streamed: "may not pause for long"} {
+		c := w.raw(t, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
+		b, err := io.ReadAll(c)
+		if err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 408") || !strings.Contains(string(b), hint) {
+			t.Errorf("%s: got %q, %v", path, b, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -166,7 +168,7 @@ func (e *exchange) serve() {
 		return
 	}
 	if e.captured {
-		e.answerID = newAnswerID()
+		e.answerID = NewAnswerID()
 		if !e.labels.named {
 			if e.labels.run = traceOf(e.in.Header); e.labels.run == "" {
 				e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // a run of this call alone
@@ -302,15 +304,21 @@ func (e *exchange) forward1xx(code int, header textproto.MIMEHeader) error {
 
 // upstreamFailed answers for an upstream that sent no response.
 func (e *exchange) upstreamFailed(err error) {
-	if e.in.Context().Err() != nil {
+	var unread error // the client's fault: the upstream was not asked
+	if e.upload != nil {
+		if failed := e.upload.failed.Load(); failed != nil {
+			unread = *failed
+		}
+	}
+	late := errors.Is(unread, os.ErrDeadlineExceeded) // the server takes that for the end of the connection
+	if e.in.Context().Err() != nil && !late {
 		e.status = statusClientGone
 		panic(http.ErrAbortHandler) // a client that left must not see an answer that never was
 	}
-	if e.upload != nil {
-		if failed := e.upload.failed.Load(); failed != nil { // the client's fault: the upstream was not asked
-			e.refuse(unreadable(*failed))
-			return
-		}
+	if unread != nil {
+		e.w.Header().Set("Connection", "close") // the start of the next request is not known
+		e.refuse(unreadable(unread, false))
+		return
 	}
 	p := upstreamProblem(e.up.Name, err)
 	e.g.log.LogAttrs(e.in.Context(), slog.LevelWarn, "an upstream sent no response", slog.String("upstream", e.up.Name),

@@ -62,11 +62,11 @@ func (e *exchange) read(body io.Reader, length int64) error {
 		case errors.Is(err, io.EOF), err == nil && int64(len(e.body)) == length:
 			var one [1]byte // at the end of the body, the server starts to notice whether the client leaves
 			if n, err := e.in.Body.Read(one[:]); n > 0 || !errors.Is(err, io.EOF) {
-				return unreadable(err)
+				return unreadable(err, true)
 			}
 			return nil
 		case err != nil:
-			return unreadable(err)
+			return unreadable(err, true)
 		}
 		if has := int64(cap(e.body)); int64(len(e.body)) == has {
 			more := min(2*has, most)
@@ -95,14 +95,23 @@ func (e *exchange) release() {
 
 func tooLarge(limit int64) error { return &http.MaxBytesError{Limit: limit} }
 
-func unreadable(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		p := NewProblem(CodeBadRequest, "the request's body did not arrive in time",
-			"ibid reads the whole request before it forwards it")
-		p.Status = http.StatusRequestTimeout
-		return p
+// unreadable returns the problem of a body that cannot be read. whole says that it was to be read before it is
+// forwarded.
+func unreadable(err error, whole bool) error {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded) && whole:
+		return Late("ibid reads the whole request before it forwards it")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return Late("an upload may take any time, but may not pause for long")
 	}
 	return NewProblem(CodeBadRequest, "the request's body is incomplete, or not encoded as its header says", "")
+}
+
+// Late returns the problem of a request whose body did not arrive in time.
+func Late(hint string) *Problem {
+	p := NewProblem(CodeBadRequest, "the request's body did not arrive in time", hint)
+	p.Status = http.StatusRequestTimeout
+	return p
 }
 
 // upload is a streamed request body. It may take any time as long as data keeps arriving.

@@ -37,24 +37,20 @@ type mark struct {
 	Passages []string
 }
 
-// ragAnswers are what models answer, with the numbers that they write in their marks, and the numbers that ibid shows:
-// the same if the model first cites the passages in their order, as sources are numbered by first use.
+// ragAnswers are what models answer, with the numbers that they write in their marks.
 var ragAnswers = []struct {
 	name, text string
 	marks      [][]int
-	shown      []int
 }{
 	{
 		"in order",
 		"The ferry leaves at 07:40 [1]. You get tickets in the harbour office [2]. It sails on most days, but not in winter [1, 3].",
 		[][]int{{1}, {2}, {1, 3}},
-		[]int{1, 2, 1, 3},
 	},
 	{
 		"out of order",
 		"A return ticket is 12 crowns [4], and you buy it beside the crane [2]. In 2024 [sic] there were no ferries in winter [4, 3].",
 		[][]int{{4}, {2}, {4, 3}},
-		[]int{1, 2, 1, 3},
 	},
 }
 
@@ -77,10 +73,10 @@ func TestRAG(t *testing.T) {
 					if len(d.Issues) > 0 {
 						t.Errorf("issues: %v", d.Issues)
 					}
-					wantSources(t, d, way != "llama-index") // its prompt leaves names out
+					wantSources(t, d)
 					wantMarks(t, answer.marks, d)
 					page := testenv.Must(fetch(t.Context(), w.gateway+"/ui/answers/"+*d.AnswerID))(t)
-					wantPage(t, answer.marks, answer.shown, string(page))
+					wantPage(t, answer.marks, string(page))
 				})
 			}
 		}
@@ -98,26 +94,20 @@ func (w *world) onlyAnswer(t *testing.T) *ibid.Document {
 	return w.document(t, *list.Answers[0].AnswerID)
 }
 
-// wantSources requires every passage, and nothing else, to be a source, with its name if the prompt has names.
-func wantSources(t *testing.T, d *ibid.Document, named bool) {
+// wantSources requires every passage, and nothing else, to be a source, with its name.
+func wantSources(t *testing.T, d *ibid.Document) {
 	t.Helper()
 	got := map[string]string{}
 	for _, s := range d.Sources {
 		name := cmp.Or(s.Filename, s.Title)
-		if s.Content == nil || named != (name != nil) {
+		if s.Content == nil || name == nil {
 			t.Fatalf("source %d: %+v", s.Index, s)
 		}
-		got[*s.Content] = ""
-		if named {
-			got[*s.Content] = *name
-		}
+		got[*s.Content] = *name
 	}
 	want := map[string]string{}
 	for _, p := range passages {
-		want[p.Text] = ""
-		if named {
-			want[p.Text] = p.Name
-		}
+		want[p.Text] = p.Name
 	}
 	testenv.Equal(t, "sources", want, got)
 }
@@ -157,10 +147,14 @@ var (
 	pageSource = regexp.MustCompile(`(?s)<div class="source[^>]* id="s-(\d+)".*?<blockquote[^>]*>(.*?)</blockquote>`)
 )
 
-// wantPage requires a page to have the numbers shown in place of the marks, and below the text each number with the
-// passage that the mark cites.
-func wantPage(t *testing.T, marks [][]int, shown []int, page string) {
+// wantPage requires a page to have the numbers of the marks in their place, in ascending order where a mark has several,
+// and below the text each number with its passage.
+func wantPage(t *testing.T, marks [][]int, page string) {
 	t.Helper()
+	var shown []int
+	for _, numbers := range marks {
+		shown = slices.Concat(shown, slices.Sorted(slices.Values(numbers)))
+	}
 	_, prose, _ := strings.Cut(page, `<div class="prose"`)
 	prose, list, found := strings.Cut(prose, `<div class="rows"`)
 	if !found {
@@ -180,8 +174,8 @@ func wantPage(t *testing.T, marks [][]int, shown []int, page string) {
 	for _, m := range pageSource.FindAllStringSubmatch(list, -1) {
 		sources[testenv.Must(strconv.Atoi(m[1]))(t)] = html.UnescapeString(m[2])
 	}
-	for i, n := range slices.Concat(marks...) {
-		testenv.Equal(t, fmt.Sprintf("source %d of the page", shown[i]), passages[n-1].Text, sources[shown[i]])
+	for _, n := range shown {
+		testenv.Equal(t, fmt.Sprintf("source %d of the page", n), passages[n-1].Text, sources[n])
 	}
 }
 

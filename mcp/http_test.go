@@ -158,7 +158,7 @@ func TestHandlerProblems(t *testing.T) {
 		"listen":         {body: `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{}}}`, status: 200, word: "method not found"},
 		"good":           {body: message, status: 200, word: `"label":"supported"`},
 		"unknown tool":   {body: strings.ReplaceAll(message, `"check"`, `"rm"`), status: 200, word: "unknown tool"},
-		"unknown method": {body: `{"jsonrpc":"2.0","id":1,"method":"rm","params":{}}`, status: 400},
+		"unknown method": {body: `{"jsonrpc":"2.0","id":1,"method":"rm","params":{}}`, status: 200, word: `"code":-32601`},
 		"preflight": {
 			method: "OPTIONS", header: http.Header{"Origin": {"https://app.example"}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"mcp-protocol-version"}},
 			status: 204,

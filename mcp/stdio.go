@@ -121,7 +121,7 @@ func (c *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, c.drain(ctx, next.err)
 		default:
 			var msg jsonrpc.Message
-			if msg, why = readMessage(next.text); why == nil {
+			if msg, _, why = readMessage(next.text); why == nil {
 				c.begin(msg)
 				return msg, nil
 			}
@@ -130,30 +130,6 @@ func (c *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, err
 		}
 	}
-}
-
-// readMessage reads one message, or returns why it is invalid.
-func readMessage(text []byte) (jsonrpc.Message, *jsonrpc.Error) {
-	switch {
-	case !json.Valid(text):
-		return nil, &jsonrpc.Error{
-			Code:    jsonrpc.CodeParseError,
-			Message: "the line is not JSON; a message is one line without line breaks",
-		}
-	case text[0] == '[':
-		return nil, &jsonrpc.Error{
-			Code:    jsonrpc.CodeInvalidRequest,
-			Message: "batches are not supported; send messages one by one",
-		}
-	}
-	msg, err := jsonrpc.DecodeMessage(text)
-	if err != nil {
-		return nil, &jsonrpc.Error{
-			Code:    jsonrpc.CodeInvalidRequest,
-			Message: "not a JSON-RPC message: " + cut(err.Error()),
-		}
-	}
-	return msg, nil
 }
 
 // refuse answers an invalid message, whose id is unknown.
@@ -202,7 +178,7 @@ func (c *lines) Write(_ context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := c.send(body); err != nil {
+	if err := c.send(restore(body)); err != nil {
 		return err
 	}
 	if response, ok := msg.(*jsonrpc.Response); ok {

@@ -115,12 +115,31 @@ func TestAnswerPageWeight(t *testing.T) {
 	var out bytes.Buffer
 	p.write(t, &out, citedCall(50))
 	const most = 60 << 10
-	total := len(pack(out.Bytes(), 1))
-	for _, name := range []string{"page.css", "page.js", "ibid.js", "icon.svg"} {
-		total += len(p.assets[name].packed)
+	for _, coding := range codings {
+		page := len(pack(coding, out.Bytes(), 1))
+		total := page
+		for _, name := range []string{"page.css", "page.js", "ibid.js", "icon.svg"} {
+			total += len(p.assets[name].packed[coding])
+		}
+		t.Logf("%d bytes in %s, of which %d for the page", total, coding, page)
+		if total > most {
+			t.Errorf("the page and what it loads have %d bytes in %s; they may have %d", total, coding, most)
+		}
 	}
-	t.Logf("%d bytes, of which %d for the page", total, len(pack(out.Bytes(), 1)))
-	if total > most {
-		t.Errorf("the page and what it loads have %d bytes, compressed; they may have %d", total, most)
+}
+
+// What compressing a page costs.
+func BenchmarkPack(b *testing.B) {
+	p := newViews(b)
+	var out bytes.Buffer
+	p.write(b, &out, citedCall(1000))
+	for _, coding := range codings {
+		b.Run("by="+coding, func(b *testing.B) {
+			b.SetBytes(int64(out.Len()))
+			for b.Loop() {
+				pack(coding, out.Bytes(), 1)
+			}
+			b.ReportMetric(float64(len(pack(coding, out.Bytes(), 1))), "bytes")
+		})
 	}
 }

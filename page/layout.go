@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"math"
 	"mime"
 	"net/http"
 	"path"
@@ -19,8 +20,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/unpack"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
@@ -105,7 +109,7 @@ type response struct {
 	status    int
 	mediaType string
 	body      []byte
-	packed    []byte // the body compressed; nil to compress it when needed
+	packed    map[string][]byte // the body in content codings; those missing are made when needed
 }
 
 // worthPacking is the size from which on a body is compressed.
@@ -114,29 +118,65 @@ const worthPacking = 1 << 10
 func writeBody(w *httpx.Reply, r *httpx.Request, res *response) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	body := res.body
-	if len(body) >= worthPacking && takesGzip(r.Header.Get("Accept-Encoding")) {
-		if res.packed == nil {
-			res.packed = pack(body, gzip.BestSpeed)
+	if coding := codingFor(r, body); coding != "" {
+		packed, ok := res.packed[coding]
+		if !ok {
+			packed = pack(coding, body, gzip.BestSpeed)
 		}
-		body = res.packed
-		w.Header().Set("Content-Encoding", "gzip")
+		if packed != nil {
+			body = packed
+			w.Header().Set("Content-Encoding", coding)
+		}
 	}
 	w.Body(res.status, res.mediaType, body)
 }
 
-func takesGzip(accepted string) bool {
-	for coding := range strings.SplitSeq(accepted, ",") {
-		name, weight, _ := strings.Cut(coding, ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			_, q, weighted := strings.Cut(weight, "=")
-			n, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
-			return !weighted || err == nil && n > 0
+// codings are the content codings of pages, the best first.
+var codings = []string{"zstd", "gzip"}
+
+// codingFor returns the coding in which a body is sent, or an empty string for none: the best of those that the client
+// likes most.
+func codingFor(r *httpx.Request, body []byte) string {
+	if len(body) < worthPacking {
+		return ""
+	}
+	accepted := r.Header.Get("Accept-Encoding")
+	best, most := "", 0.0
+	for _, coding := range codings {
+		if q := weightOf(coding, accepted); q > most {
+			best, most = coding, q
 		}
 	}
-	return false
+	return best
 }
 
-func pack(body []byte, level int) []byte {
+// weightOf returns the weight of a coding in an Accept-Encoding, 0 if it is not accepted.
+func weightOf(coding, accepted string) float64 {
+	for item := range strings.SplitSeq(accepted, ",") {
+		name, weight, _ := strings.Cut(item, ";")
+		if strings.EqualFold(strings.TrimSpace(name), coding) {
+			_, q, weighted := strings.Cut(weight, "=")
+			if !weighted {
+				return 1
+			}
+			n, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// zstdPacker compresses pages. Its window is far below the 8 MiB that every client has to accept (RFC 9659).
+var zstdPacker = unpack.NewPacker(zstd.SpeedDefault, 1<<20, 0)
+
+// pack returns a body in one of the codings; level is that of gzip.
+func pack(coding string, body []byte, level int) []byte {
+	if coding == "zstd" {
+		return zstdPacker.Pack(body, math.MaxInt)
+	}
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, level)
 	if err != nil {
@@ -176,7 +216,10 @@ func readAssets() (map[string]asset, error) {
 	all := map[string]asset{}
 	for name, body := range bodies {
 		sum := sha256.Sum256(body)
-		res := response{http.StatusOK, assetType(name), body, pack(body, gzip.BestCompression)}
+		res := response{http.StatusOK, assetType(name), body, map[string][]byte{}}
+		for _, coding := range codings {
+			res.packed[coding] = pack(coding, body, gzip.BestCompression)
+		}
 		all[name] = asset{res, hex.EncodeToString(sum[:8])}
 	}
 	return all, err
@@ -343,8 +386,8 @@ func (p *Page) icon(w *httpx.Reply, r *httpx.Request) error {
 // serve writes an asset, unless the client has it cached.
 func (a asset) serve(w *httpx.Reply, r *httpx.Request) {
 	tag := `"` + a.tag + `"`
-	if len(a.body) >= worthPacking && takesGzip(r.Header.Get("Accept-Encoding")) {
-		tag = `"` + a.tag + `-gzip"` // other bytes
+	if coding := codingFor(r, a.body); coding != "" {
+		tag = `"` + a.tag + "-" + coding + `"` // other bytes
 	}
 	w.Header().Set("ETag", tag)
 	if known := strings.TrimSpace(r.Header.Get("If-None-Match")); known == "*" || strings.Contains(known, tag) {

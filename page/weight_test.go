@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/internal/unpack"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -88,10 +90,38 @@ func TestHTTP(t *testing.T) {
 		{"GET", "/ibid.js", []string{coding, "gzip", "If-None-Match", "*"}, 304, [2]string{}},
 		{"GET", "/ibid.js", []string{coding, "br, gzip;q=0.0"}, 200, [2]string{"Content-Encoding", ""}},
 		{"GET", "/ibid.js", []string{coding, "gzip ; q = 0.5"}, 200, [2]string{"Content-Encoding", "gzip"}},
+		{"GET", "/ibid.js", []string{coding, "gzip, deflate, br, zstd"}, 200, [2]string{"Content-Encoding", "zstd"}},
+		{"GET", "/ibid.js", []string{coding, "gzip, zstd;q=0.9"}, 200, [2]string{"Content-Encoding", "gzip"}},
+		{"GET", "/ibid.js", []string{coding, "zstd;q=0, gzip;q=0.1"}, 200, [2]string{"Content-Encoding", "gzip"}},
+		{"GET", "/ibid.js", []string{coding, "zstd;q=x"}, 200, [2]string{"Content-Encoding", ""}},
+		{"GET", "/ibid.js", []string{coding, "zstd", "If-None-Match", packed}, 200, [2]string{"Content-Encoding", "zstd"}},
 	} {
 		got := w.do(t, test.method, test.path, "", test.fields...)
 		if got.StatusCode != test.want || test.header[0] != "" && got.Header.Get(test.header[0]) != test.header[1] {
 			t.Errorf("%s %s %q: %d, %s: %q", test.method, test.path, test.fields, got.StatusCode, test.header[0], got.Header.Get(test.header[0]))
+		}
+	}
+}
+
+// A page is the same in every coding, and its tag is not.
+func TestCodings(t *testing.T) {
+	w := newWorld(t, nil)
+	w.put(t, talked("ans_1", "q", strings.Repeat("It is. So. ", 500), "https://a.example/"))
+	for _, path := range []string{"/ui/answers/ans_1", "/ibid.js", "/ui/answers/ans_1/export?style=markdown"} {
+		plain := w.get(t, path, "Accept-Encoding", "identity")
+		tags := map[string]bool{plain.Header.Get("ETag"): true}
+		for _, coding := range []string{"zstd", "gzip"} {
+			got := w.get(t, path, "Accept-Encoding", coding)
+			named, _ := unpack.Find(got.Header.Get("Content-Encoding"))
+			r := testenv.Must(named.Reader(strings.NewReader(got.body), 8<<20))(t)
+			body := testenv.Must(io.ReadAll(r))(t)
+			if string(body) != plain.body || got.Header.Get("Content-Encoding") != coding || len(got.body) > len(plain.body)/2 {
+				t.Errorf("%s in %s: %d bytes for %d, not the same: %v", path, coding, len(got.body), len(plain.body), got.Header)
+			}
+			if tag := got.Header.Get("ETag"); tag != "" && tags[tag] {
+				t.Errorf("%s in %s has the tag of another coding", path, coding)
+			}
+			tags[got.Header.Get("ETag")] = true
 		}
 	}
 }

@@ -110,6 +110,9 @@ func (r *reducer) next(i int) int {
 		}
 	case isScript(c):
 		return r.script(i)
+	case c == '×' && r.last == digitKind:
+		r.emit('x', i) // as most people write it
+		return i + n
 	}
 	if c >= 0x2000 {
 		if s, ok := compatible(c); ok {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -245,9 +246,34 @@ func unmark(quote string) string {
 	if len(quotedItems.FindAllStringIndex(quote, 2)) > 1 { // a single number may belong to what is quoted
 		quote = quotedItems.ReplaceAllString(quote, "")
 	}
+	quote = withoutNumbers(quote)
 	quote = quotedStruck.ReplaceAllString(quote, "")
 	quote = quotedImage.ReplaceAllString(quote, "")
 	quote = quotedLink.ReplaceAllString(quote, "$1")
 	quote = quotedRef.ReplaceAllString(quote, "")
 	return quotedEscape.ReplaceAllString(quote, "$1")
+}
+
+// withoutNumbers removes the numbers of a list in one line, which count up from one: "1. Close it. 2. Open it."
+func withoutNumbers(quote string) string {
+	var b strings.Builder
+	rest, n := quote, 0
+	for {
+		n++
+		mark := strconv.Itoa(n) + ". "
+		at := 0
+		if n > 1 {
+			if at = strings.Index(rest, " "+mark) + 1; at == 0 {
+				break
+			}
+		} else if !strings.HasPrefix(rest, mark) {
+			return quote
+		}
+		b.WriteString(rest[:at])
+		rest = rest[at+len(mark):]
+	}
+	if n < 3 {
+		return quote // a single number may belong to what is quoted
+	}
+	return b.String() + rest
 }

@@ -53,7 +53,7 @@ func (w *htmlWalk) how(n *html.Node) reading {
 		return readNot
 	case isHidden(n):
 		return readNot
-	case n.DataAtom == atom.A && isReferral(n, false):
+	case n.DataAtom == atom.A && isReferral(n, false), isNoteRef(n):
 		return readNot
 	case n.DataAtom == atom.Sup && w.isNote(n):
 		return readNot
@@ -188,6 +188,17 @@ func isBracketed(mark string) bool {
 // isMark reports whether a text can be the mark of a note: a number, a letter or two, "n 3".
 func isMark(mark string) bool {
 	return utf8.RuneCountInString(mark) <= 8 && (strings.ContainsFunc(mark, unicode.IsDigit) || len(mark) <= 2)
+}
+
+// isNoteRef reports whether an element says itself that it is the mark of a note, by its role or its class.
+func isNoteRef(n *html.Node) bool {
+	isRef := strings.EqualFold(attr(n, "role"), "doc-noteref")
+	if class := strings.ToLower(attr(n, "class")); !isRef && (n.DataAtom == atom.Span || n.DataAtom == atom.Sup) {
+		for _, name := range []string{"footnote-ref", "footnoteref", "noteref", "note-ref", "fnref", "footnote-marker"} {
+			isRef = isRef || strings.Contains(class, name)
+		}
+	}
+	return isRef && isMark(strings.TrimSpace(textOf(n, maxMark)))
 }
 
 // isNoteName reports whether a class, an id or the target of a link names a note.

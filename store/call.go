@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -148,11 +150,7 @@ func unverified(d *ibid.Document) {
 
 // inOrder returns the keys of a numbering, ordered by number.
 func inOrder(n ibid.Numbering) []string {
-	keys := make([]string, len(n))
-	for key, number := range n {
-		keys[number-1] = key
-	}
-	return keys
+	return slices.SortedFunc(maps.Keys(n), func(a, b string) int { return n[a] - n[b] })
 }
 
 // DecodeCall decodes a call from b, which it retains. The answer has the same document as the one that was encoded, in

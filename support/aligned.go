@@ -55,6 +55,9 @@ var (
 	otherWords   = lists["other"] // words of which a sentence has one or the other, in other languages than English
 	restricting  = lists["restricting"]
 	unsureBefore = lists["unsure-before"]
+	narrowing    = lists["narrowing"]
+	pastWords    = lists["past"]
+	presentWords = lists["present"]
 )
 
 // readAligned reads a text.
@@ -132,7 +135,8 @@ func (t *alignedText) classify(u *unit, token *valueToken) {
 		}
 	case english:
 		u.key, u.weight = topicWord(u.word)
-		opposed := oppositeWords[u.word].name != "" && u.word != "in" && u.word != "over"
+		opposed := oppositeWords[u.word].name != "" && u.word != "in" && u.word != "over" ||
+			token.upper && monthNames.has(u.word) // May
 		m := knownWords()[hashString(u.word)&^1]
 		if !opposed && !unitNames.has(u.word) && (m != nil && m.flags&flagStop != 0 || smallWords.has(u.word)) {
 			u.kind = lightUnit
@@ -247,30 +251,99 @@ const (
 // free words added or left out; or with its beginning moved to its end. It is qualified if the sentence doubts or
 // restricts it.
 func (x *alignment) says() saying {
-	words := lists["free-"+cmp.Or(x.claim.language, "en")] // that close wording may add or leave out
-	free := func(units []unit) bool {
-		return !slices.ContainsFunc(units, func(u unit) bool { return !words.has(u.word) })
-	}
 	gaps := x.gaps()
-	for k, g := range gaps {
-		inside := k > 0 && k < len(gaps)-1
-		if !free(x.a[g.a[0]:g.a[1]]) || inside && !free(x.b[g.b[0]:g.b[1]]) {
-			gaps = nil
-			break
+	if !x.isWhole(gaps) {
+		gaps = nil
+	}
+	bound := false
+	for i, j := range x.of {
+		if j < 0 {
+			continue
 		}
+		same, d := x.sameSigns(&x.a[i], &x.b[j])
+		if d != nil {
+			return saysNot
+		}
+		bound = bound || !same
 	}
 	switch {
-	case gaps == nil && x.rotated():
+	case gaps == nil && !bound && x.rotated():
 		return saysSo
 	case gaps == nil:
 		return saysNot
 	}
 	first := gaps[0].b[1]
 	last := gaps[len(gaps)-1].b[0]
-	if !x.evidence.unqualified(x.b, first, last) {
+	if bound || !x.evidence.unqualified(x.b, first, last) || x.narrowed(last) {
 		return saysQualified
 	}
 	return saysSo
+}
+
+// denied returns how the passage denies the claim's sentence, which it has, or nil.
+func (x *alignment) denied(p *piece) *Conflict {
+	gaps := x.gaps()
+	if gaps == nil || !x.isWhole(gaps) {
+		return nil
+	}
+	first, last := gaps[0].b[1], gaps[len(gaps)-1].b[0]-1
+	said := shifted(ibid.Span{Start: x.b[first].span.Start, End: x.b[last].span.End}, p.from)
+	at := denial(p.whole, said)
+	if at.Len() == 0 {
+		return nil
+	}
+	a := spanOf(x.a)
+	b := ibid.Span{Start: min(said.Start, at.Start), End: max(said.End, at.End)}
+	claim := x.claim.text[a.Start:a.End]
+	return &Conflict{
+		Kind: ConflictNegation,
+		A:    Excerpt{InClaim, a, a, claim},
+		B:    Excerpt{p.passage, b, at, p.whole[b.Start:b.End]},
+		Note: fmt.Sprintf("%s: %s, %s", ConflictNegation, claim, p.whole[at.Start:at.End]),
+	}
+}
+
+// isWhole reports whether all of the claim's units have their match, except for free words.
+func (x *alignment) isWhole(gaps []gap) bool {
+	words := lists["free-"+cmp.Or(x.claim.language, "en")] // that close wording may add or leave out
+	free := func(units []unit) bool {
+		return !slices.ContainsFunc(units, func(u unit) bool { return !words.has(u.word) })
+	}
+	for k, g := range gaps {
+		inside := k > 0 && k < len(gaps)-1
+		if !free(x.a[g.a[0]:g.a[1]]) || inside && !free(x.b[g.b[0]:g.b[1]]) {
+			return false
+		}
+	}
+	return true
+}
+
+// narrowed reports whether the evidence's sentence goes on, after the units up to last, with a phrase that narrows down
+// what the claim says in general: "The ferry is free" of "The ferry is free for children". What happened once is
+// narrowed by nothing.
+func (x *alignment) narrowed(last int) bool {
+	if last == 0 || last >= len(x.b) || !narrowing.has(x.b[last].word) || x.isPast() {
+		return false
+	}
+	between := x.evidence.text[x.b[last-1].span.End:x.b[last].span.Start]
+	return strings.TrimSpace(between) == ""
+}
+
+// isPast reports whether the claim's sentence tells what happened: by its verb or a year.
+func (x *alignment) isPast() bool {
+	past := false
+	for i := range x.a {
+		u := &x.a[i]
+		v := x.claim.valueAt(u.span)
+		switch {
+		case presentWords.has(u.word):
+			return false
+		case v != nil && v.Kind == ValueDate && v.Date.Year != 0, pastWords.has(u.word),
+			!foreign(x.claim.language) && i > 0 && len(u.word) > 4 && strings.HasSuffix(u.word, "ed"):
+			past = true
+		}
+	}
+	return past
 }
 
 // unqualified reports whether a sentence neither doubts nor restricts the units from first up to last.
@@ -341,6 +414,19 @@ func (x *alignment) differs() *difference {
 			inGap[i] = true
 		}
 	}
+	for i, j := range x.of {
+		if j < 0 {
+			continue
+		}
+		_, d := x.sameSigns(&x.a[i], &x.b[j])
+		switch {
+		case d == nil || found != nil && d.a.Start < found.a.End && found.a.Start < d.a.End: // 50 euros, 50 dollars
+		case found != nil:
+			return nil
+		default:
+			found = d
+		}
+	}
 	if found == nil {
 		return nil
 	}
@@ -383,6 +469,9 @@ func (x *alignment) gapDiffers(g gap) *difference {
 		if g.a[1] == len(x.a) || g.a[0] == 0 || g.b[0] == 0 || g.b[1] >= len(x.b) {
 			return nil // it may belong to another clause
 		}
+		if slices.ContainsFunc(x.a, isDenial) && slices.ContainsFunc(x.b, isDenial) {
+			return nil // both deny, perhaps in other places: no child may, children may not
+		}
 		return &difference{
 			ConflictNegation,
 			ibid.Span{Start: x.a[g.a[0]-1].span.Start, End: x.a[g.a[1]].span.End},
@@ -393,7 +482,7 @@ func (x *alignment) gapDiffers(g gap) *difference {
 	case len(as) == 1 && len(bs) == 1:
 		if kind := x.wordsDiffer(&as[0], &bs[0]); kind != "" {
 			v, e := x.claim.valueAt(as[0].span), x.evidence.valueAt(bs[0].span)
-			if as[0].kind == figureUnit && bs[0].kind == figureUnit && v != nil && e != nil {
+			if v != nil && e != nil && (as[0].kind == figureUnit && bs[0].kind == figureUnit || kind == ConflictDate) {
 				return &difference{kind, v.Span, e.Span}
 			}
 			return &difference{kind, as[0].span, bs[0].span}
@@ -404,6 +493,8 @@ func (x *alignment) gapDiffers(g gap) *difference {
 	}
 	return nil
 }
+
+func isDenial(u unit) bool { return u.kind == denialUnit }
 
 // isMeasure reports whether a unit is a figure, or a unit of measure.
 func isMeasure(u unit) bool {
@@ -474,6 +565,10 @@ func (x *alignment) wordsDiffer(a, b *unit) ConflictKind {
 		return x.figuresDiffer(a, b)
 	case a.kind != contentUnit || b.kind != contentUnit:
 		return ""
+	case isOther(anyMonth, a.word, b.word), isOther(lists["weekday"], a.word, b.word):
+		return ConflictDate
+	case currencyNames.has(a.word) && currencyNames.has(b.word) && currencyNames[a.word] != currencyNames[b.word]:
+		return ConflictUnit
 	case foreign(x.claim.language):
 		if opposed(otherWords, a.word, b.word) {
 			return ConflictAntonym
@@ -491,6 +586,43 @@ func (x *alignment) wordsDiffer(a, b *unit) ConflictKind {
 		return ConflictAntonym
 	}
 	return ""
+}
+
+// anyMonth are the names of anyMonth in all languages that are known.
+var anyMonth = func() wordList {
+	all := wordList{}
+	for _, name := range []string{"month", "foreign-month"} {
+		for word, m := range lists[name] {
+			all.add(word, m)
+		}
+	}
+	return all
+}()
+
+// isOther reports whether two words are in a list with different meanings.
+func isOther(list wordList, a, b string) bool {
+	return list.has(a) && list.has(b) && a != b && (list[a] != list[b] || list[a] == meaning{})
+}
+
+// sameSigns reports whether two figures that are written alike are the same number, with its sign, bound, currency and
+// percent, and if they are not what differs, unless that may be meant: €50, $50.
+func (x *alignment) sameSigns(a, b *unit) (bool, *difference) {
+	if a.kind != figureUnit || b.kind != figureUnit {
+		return true, nil
+	}
+	v, e := x.claim.valueAt(a.span), x.evidence.valueAt(b.span)
+	if v == nil || e == nil || v.Kind != ValueNumber || e.Kind != ValueNumber {
+		return true, nil
+	}
+	kinds := [2]UnitKind{v.Unit.Kind, e.Unit.Kind}
+	switch {
+	case kinds[0] == unitMoney && kinds[1] == unitMoney && v.Unit.Name != e.Unit.Name:
+		return false, &difference{ConflictUnit, v.Span, e.Span}
+	case v.Written != 0 && v.Written == -e.Written,
+		kinds == [2]UnitKind{unitPercent, unitPoints}, kinds == [2]UnitKind{unitPoints, unitPercent}:
+		return false, &difference{ConflictNumber, v.Span, e.Span}
+	}
+	return v.Bound == e.Bound && (kinds[0] == unitPercent) == (kinds[1] == unitPercent), nil
 }
 
 // opposed reports whether two words are on different sides of a pair in a list.
@@ -514,6 +646,8 @@ func (x *alignment) figuresDiffer(a, b *unit) ConflictKind {
 		return ConflictDate
 	case v.Kind == ValueDate || e.Kind == ValueDate:
 		return ConflictNumber
+	case (v.Unit.Kind == unitPercent) != (e.Unit.Kind == unitPercent) && v.Written != e.Written:
+		return "" // one in four, 25 %
 	case v.Bound != e.Bound || sameQuantity(v, e) || v.Approximate && sameNumber(v, e, v.slack()):
 		return ""
 	}
@@ -549,19 +683,26 @@ func compareWording(claim string, focus ibid.Span, language string, pieces []pie
 	}
 	for i := range c.sentences[:min(len(c.sentences), maxAligned)] {
 		said := saysNot
-		var differs []Conflict
+		var differs, denied []Conflict
 		for k, p := range pieces {
 			t := texts[k]
 			for j := range t.sentences[:min(len(t.sentences), maxAligned)] {
 				x := align(c, t, c.sentences[i], t.sentences[j])
-				said = max(said, x.says())
+				says := x.says()
+				if d := x.denied(&p); d != nil && focus.Len() == len(claim) {
+					says, denied = min(says, saysQualified), append(denied, *d)
+				}
+				said = max(said, says)
 				if d := x.differs(); d != nil && d.a.Start >= focus.Start && d.a.End <= focus.End {
 					differs = append(differs, x.conflict(d, &p, focus.Start))
 				}
 			}
 		}
-		if w.saying = min(w.saying, said); said == saysNot {
+		switch w.saying = min(w.saying, said); said {
+		case saysNot:
 			w.found = append(w.found, differs...)
+		case saysQualified:
+			w.found = append(w.found, denied...)
 		}
 	}
 	w.found = w.found[:min(len(w.found), maxConflicts)]
@@ -574,6 +715,8 @@ func (x *alignment) conflict(d *difference, p *piece, offset int) Conflict {
 		s := spanOf(units)
 		return ibid.Span{Start: min(s.Start, value.Start), End: max(s.End, value.End)}
 	}
+	d.a.End -= trailingStop(x.claim.text[d.a.Start:d.a.End])
+	d.b.End -= trailingStop(x.evidence.text[d.b.Start:d.b.End])
 	a, b := sentence(x.a, d.a), sentence(x.b, d.b)
 	said, there := x.claim.text[d.a.Start:d.a.End], x.evidence.text[d.b.Start:d.b.End]
 	return Conflict{
@@ -584,9 +727,25 @@ func (x *alignment) conflict(d *difference, p *piece, offset int) Conflict {
 	}
 }
 
+// trailingStop is the length of a full stop at the end of a value, which ends its sentence: 9 May.
+func trailingStop(value string) int { return len(value) - len(strings.TrimRight(value, ".")) }
+
 // IsQualified reports whether a sentence of a text has a claim's words, but doubts, denies or restricts it: "The mayor
 // denied that he took the money."
-func IsQualified(claim, text string) bool {
+func IsQualified(claim, text string) bool { return inText(claim, text).saying == saysQualified }
+
+// Denies returns the words by which a text denies a claim, nil if it does not: it has the claim's words and says that
+// they are not so ("contrary to reports that …"), or has them with a negation.
+func Denies(claim, text string) *Conflict {
+	for _, c := range inText(claim, text).found {
+		if c.Kind == ConflictNegation {
+			return &c
+		}
+	}
+	return nil
+}
+
+func inText(claim, text string) wording {
 	whole := ibid.Span{End: len(claim)}
-	return compareWording(claim, whole, sharedLanguage(claim, text), []piece{{0, 0, text}}).saying == saysQualified
+	return compareWording(claim, whole, sharedLanguage(claim, text), []piece{{text: text, whole: text}})
 }

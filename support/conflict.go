@@ -91,7 +91,7 @@ func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue
 			f.truncated(fmt.Sprintf("only the first %d bytes of the passages were read", maxConflictText))
 		}
 		left -= len(read)
-		f.add(readValuedText(Language(read), piece{i, 0, read}))
+		f.add(readValuedText(Language(read), piece{passage: i, text: read}))
 	}
 	f.search()
 	slices.SortStableFunc(f.found, func(a, b Conflict) int {

@@ -313,5 +313,5 @@ func TestEvalConflicts(t *testing.T) {
 
 // differencesOf returns the details in which a claim differs from a text.
 func differencesOf(claim, text string) []Conflict {
-	return compareWording(claim, ibid.Span{End: len(claim)}, sharedLanguage(claim, text), []piece{{0, 0, text}}).found
+	return compareWording(claim, ibid.Span{End: len(claim)}, sharedLanguage(claim, text), []piece{{text: text, whole: text}}).found
 }

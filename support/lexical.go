@@ -112,7 +112,7 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	case c.truncated:
 	case w.saying == saysSo, v.Verbatim && !isFragment && w.saying != saysQualified:
 		v.Label = Supported
-	case len(w.found) > 0 && !v.Verbatim:
+	case len(w.found) > 0 && (!v.Verbatim || w.saying == saysQualified):
 		v.Label, v.Differences = Differs, w.found
 	}
 	q.restore(v)
@@ -161,7 +161,8 @@ func (q *request) textOf(evidence []Span) string {
 func (q *request) pieces(evidence []Span) []piece {
 	pieces := make([]piece, len(evidence))
 	for i, e := range evidence {
-		pieces[i] = piece{e.Passage, e.Start, textAt(q.passages[e.Passage].text, e.Span)}
+		whole := q.passages[e.Passage].text
+		pieces[i] = piece{e.Passage, e.Start, textAt(whole, e.Span), whole}
 	}
 	return pieces
 }

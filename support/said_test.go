@@ -12,7 +12,7 @@ type suites map[string][2]float64
 // TestEvalSaid checks claims half of which have exactly one thing changed: the changed ones should not be called
 // supported, and the true ones should. The rules were tuned on them.
 func TestEvalSaid(t *testing.T) {
-	suites{"said.txt": {.98, 0}, "said-close.txt": {.98, 0}}.eval(t)
+	suites{"said.txt": {.98, 0}, "said-close.txt": {.98, 0}, "said-context.txt": {1, 1}}.eval(t)
 }
 
 // TestEvalSaidHeld checks claims that were not looked at while the rules were made: free paraphrases, and claims close

@@ -474,6 +474,7 @@ func foldWord(low string) string {
 type piece struct {
 	passage, from int // index of the passage, or InClaim; offset in it
 	text          string
+	whole         string // the passage, if it is known
 }
 
 // pieceSeparator separates pieces that are read together.

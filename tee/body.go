@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ibidhq/ibid"
 )
@@ -23,6 +24,7 @@ var (
 	ErrLimit    = errors.New("the response exceeds the decoding limit")
 	ErrClosed   = errors.New("the response was closed before its end")
 	ErrEncoding = errors.New("unknown content encoding")
+	ErrComments = errors.New("the response goes on without an event")
 )
 
 // PanicError reports that the decoder, or OnEvent, panicked.
@@ -95,6 +97,13 @@ func (e End) String() string {
 	}
 	return fmt.Sprintf("End(%d)", uint8(e))
 }
+
+// Limits of a response that goes on without an event: an event stream of comments, or blank lines. Beyond either, Read
+// returns [ErrComments].
+const (
+	MaxComments    = 4 << 20   // bytes
+	MaxCommentTime = time.Hour // a model may think for long, and some servers send a comment every second
+)
 
 // HoldStep is the number of bytes in each call of [Options.Hold].
 const HoldStep = 4 << 10
@@ -200,7 +209,10 @@ func (b *Body) read(p []byte) (n int, hold int64, err error) {
 	n, err = b.body.Read(p)
 	from := b.total
 	b.total += int64(n)
-	at, sure, on := b.decode(p[:n])
+	at, sure, on, endless := b.decode(p[:n])
+	if err == nil && endless {
+		err = ErrComments
+	}
 	if b.closed.Load() { // by OnEvent or during decoding
 		b.callDone(EndClosed, nil)
 		on = false
@@ -231,15 +243,16 @@ func (b *Body) read(p []byte) (n int, hold int64, err error) {
 	return n, at, err
 }
 
-// decode decodes p. on is false once the decoder is done with the response.
-func (b *Body) decode(p []byte) (at int64, sure, on bool) {
+// decode decodes p. on is false once the decoder is done with the response, and endless is true if that goes on without
+// an event.
+func (b *Body) decode(p []byte) (at int64, sure, on, endless bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.dec == nil {
-		return -1, false, false
+		return -1, false, false, false
 	}
 	at, sure = b.dec.write(p)
-	return at, sure, true
+	return at, sure, true, b.dec.endless()
 }
 
 // finish calls Done and then releases what is held.
@@ -276,6 +289,9 @@ func (b *Body) Close() error {
 	return err
 }
 
+// IssueEndlessComments is the code of the issue of an answer whose response was ended by [ErrComments].
+const IssueEndlessComments = "endless-comments"
+
 // IssueDamagedEncoding is the code of the issue of an answer whose compressed response is damaged.
 const IssueDamagedEncoding = "damaged-encoding"
 
@@ -290,6 +306,7 @@ type decoding struct {
 	hold      func(int64) bool // nil allows everything
 	held      int64            // bytes allowed by hold
 	off       error            // why decoding has stopped
+	idleSince time.Time        // when Decoder.Idle was first seen to be positive; zero if it is not
 	damage    error            // of the compressed data, such as a wrong checksum after the last byte
 	panicky   bool             // the decoder panicked
 }
@@ -342,6 +359,20 @@ func (d *decoding) write(p []byte) (at int64, sure bool) {
 	return d.dec.End()
 }
 
+// endless reports whether the response goes on without an event beyond the limits.
+func (d *decoding) endless() bool {
+	idle := d.dec.Idle()
+	if idle == 0 || d.off != nil {
+		d.idleSince = time.Time{}
+		return false
+	}
+	now := time.Now()
+	if d.idleSince.IsZero() {
+		d.idleSince = now
+	}
+	return idle > MaxComments || now.Sub(d.idleSince) > MaxCommentTime
+}
+
 // decode passes the next bytes, already counted in size, to the decoder.
 func (d *decoding) decode(p []byte) {
 	for d.hold != nil && d.off == nil && d.held < d.size {
@@ -375,8 +406,14 @@ func (d *decoding) result(end End, cause error) Result {
 	if d.damage != nil {
 		r.Answer.Issues = append(r.Answer.Issues, ibid.Issue{Code: IssueDamagedEncoding, Detail: d.damage.Error()})
 	}
+	if errors.Is(cause, ErrComments) {
+		r.Answer.Issues = append(r.Answer.Issues, ibid.Issue{Code: IssueEndlessComments, Detail: cause.Error()})
+	}
 	if at, sure := d.dec.End(); at >= 0 && d.off == nil && (sure || end == EndOfBody) {
 		r.End = EndMark
+	}
+	if r.End >= EndClosed && r.Answer.Format == ibid.Generic {
+		r.Answer.Complete = false // any text is complete when it ends, but this was cut off
 	}
 	switch {
 	case d.off != nil:

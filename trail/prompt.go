@@ -25,13 +25,16 @@ const (
 // Their numbers become their Rank. The DocumentID of a source without an id, or whose id is only its number, is its
 // URL, or else one like doc:1, which [Source.Counted] reports, with a Key made from its words. Any other prompt has no
 // sources, since nothing tells which parts of it are documents.
-func SourcesFromPrompt(text string) []Source {
+func SourcesFromPrompt(text string) []Source { return pasted(text, false) }
+
+// pasted reads the documents in a prompt, or in what a tool returned.
+func pasted(text string, tool bool) []Source {
 	text = strings.TrimSpace(text[:min(len(text), maxPrompt)])
 	var list []Source
 	if json.Valid([]byte(text)) {
 		list = pastedJSON(text)
 	} else {
-		list = pastedPassages(text)
+		list = pastedPassages(text, tool)
 	}
 	list = list[:min(len(list), maxPromptSources)]
 	for i := range list {
@@ -41,8 +44,8 @@ func SourcesFromPrompt(text string) []Source {
 }
 
 // pastedPassages reads passages that are laid out as text.
-func pastedPassages(text string) []Source {
-	prompt := passage.ReadPrompt(text, false)
+func pastedPassages(text string, tool bool) []Source {
+	prompt := passage.ReadPrompt(text, tool)
 	list := sourcesOf(prompt.Passages)
 	for i := range list {
 		s, p := &list[i], &prompt.Passages[i]

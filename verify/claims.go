@@ -94,6 +94,9 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 	for i := range reports {
 		r := &reports[i]
 		all[i].ClaimReport = r
+		if len(m.words) > 0 {
+			all[i].context, all[i].given = m.words[i].context, m.words[i].given
+		}
 		for k := range r.Sources {
 			s := &r.Sources[k]
 			if counts := s.Result.Counts; counts != CountPass && counts != CountInfo {

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -43,7 +42,10 @@ type SourceResult struct {
 	Redirected bool      `json:"redirected,omitempty"` // FinalURL belongs to another domain than the one recorded
 	CheckedAt  time.Time `json:"checked_at,omitzero"`  // when the source was read; zero if it was not
 
-	sentences string // the source's sentences that contain Excerpt; empty if it consists of whole sentences
+	// the source's sentences around Excerpt, if it is only a part of them or another one introduces it or refers to it
+	Sentences string `json:"sentences,omitempty"`
+	// notices of corrections that the source has elsewhere
+	Corrections []string `json:"corrections,omitempty"`
 }
 
 // Unit is the unit of an offset.
@@ -445,12 +447,13 @@ func (c *comparison) setMatch(m snapshot.Match) {
 	excerpt := cmp.Or(m.Text, there)
 	c.result.Excerpt = strings.Clone(excerpt) // so that the whole text can be freed
 	c.result.Passage = strings.Clone(c.text.Around(ibid.Span{Start: len(before), End: end}))
-	from, _ := prose.SentenceAt(content, len(before)+1)
-	_, to := prose.SentenceAt(content, end)
-	from, to = min(from, len(before)), max(to, end)
-	if whole := content[from:len(before)] + excerpt + content[end:to]; whole != excerpt {
-		c.result.sentences = whole
+	place := ibid.Span{Start: len(before), End: end}
+	block := c.blockOf(place)
+	around := sentencesAround(content, block, place)
+	if whole := content[around.Start:len(before)] + excerpt + content[end:around.End]; whole != excerpt {
+		c.result.Sentences = whole
 	}
+	c.result.Corrections = c.corrections(block)
 }
 
 // domain returns the registrable domain of an address, or "" if it has no host.

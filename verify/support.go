@@ -18,7 +18,9 @@ import (
 type evidence struct {
 	*ClaimReport
 
+	context string // the sentence that the claim is a part of; empty if it is none, or that is unknown
 	results []SourceResult
+	given   []support.Passage // what the model was given of sources that have no address to be read at
 }
 
 // isSlice reports whether a manifest records only the place of an excerpt, neither its words nor their hash.
@@ -54,9 +56,12 @@ func compareClaims(ctx context.Context, claims []evidence, checker support.Check
 				seen[p], all = true, append(all, p)
 			}
 		}
+		if len(passages) == 0 {
+			passages = c.given
+		}
 		if len(passages) > 0 {
 			asked = append(asked, i)
-			pairs = append(pairs, support.Pair{Claim: c.Text, Passages: passages})
+			pairs = append(pairs, support.Pair{Claim: c.Text, Context: c.context, Passages: passages})
 		}
 	}
 	for i := range pairs {
@@ -69,33 +74,10 @@ func compareClaims(ctx context.Context, claims []evidence, checker support.Check
 	for n, i := range asked {
 		claims[i].setVerdict(&pairs[n], &verdicts[n])
 		if !verdicts[n].Escalated {
-			claims[i].setQualified()
+			claims[i].setContext()
 		}
 	}
 	return nil
-}
-
-// setQualified makes a claim unjudged that words call supported, if each excerpt is part of a sentence that denies or
-// doubts it: "The mayor denied that he took the money."
-func (e *evidence) setQualified() {
-	if e.Finding != support.Supported {
-		return
-	}
-	found := ""
-	for i := range e.results {
-		r := &e.results[i]
-		if !r.Counts.Passes() || r.isCut() || r.Excerpt == "" {
-			continue
-		}
-		if r.sentences == "" || !support.IsQualified(e.Text, r.sentences) {
-			return
-		}
-		found = cmp.Or(found, r.sentences)
-	}
-	if found != "" {
-		e.Finding, e.Status, e.Counts = support.Unjudged, ClaimUnjudged, CountInfo
-		e.Detail = fmt.Sprintf("The excerpt is part of a sentence that may not say it: %q.", found)
-	}
 }
 
 func newDifference(c *support.Conflict) Difference {
@@ -218,7 +200,9 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 				continue
 			}
 			if n == 0 {
-				pairs = append(pairs, support.Pair{Claim: o.Plain(a.Text[at.Start:at.End])})
+				pairs = append(pairs, support.Pair{
+					Claim: o.Plain(a.Text[at.Start:at.End]), Context: o.Plain(sentenceOf(a.Text, at)),
+				})
 				n = len(pairs)
 				pairAt[at] = n
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/ibidhq/ibid/internal/frame"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
+	"github.com/ibidhq/ibid/tee"
 )
 
 // asJSON is the value of --as that --json is short for.
@@ -111,9 +112,9 @@ func (f *citeFlags) add(flags *pflag.FlagSet) {
 		"`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex")
 	flags.Var(server.OneOf(&f.marker, "KIND", "number", "id"), "marker",
 		"`KIND` of the markers in the text: number (default), or id of the source")
-	flags.Var(server.OneOf(&f.numbers, "WHICH", string(ibid.NumbersUsed), string(ibid.NumbersProvider)), "numbers",
-		"`WHICH` numbers the sources get: used (by first use), or provider (those of the model's marks; the default "+
-			"if it printed a list of sources)")
+	flags.Var(server.OneOf(&f.numbers, "WHICH", text.Strings(ibid.AllNumbers())...), "numbers",
+		"`WHICH` numbers the sources get: used (by first use), or provider (those that the model wrote; the default "+
+			"where each cited source has one of its own)")
 	flags.Var(server.OneOf(&f.unit, "UNIT", text.Strings(ibid.Units())...), "unit",
 		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (the default of openai and langchain) "+
 			"or utf-16")
@@ -310,7 +311,9 @@ func (job *citeJob) newOutput() output {
 	case slices.Contains(biblio.Formats(), biblio.Format(job.form)):
 		return &listOutput{world: job.world, format: biblio.Format(job.form)}
 	case slices.Contains(export.Formats(), export.Format(job.form)):
-		return &exportOutput{w: job.out, format: export.Format(job.form), unit: ibid.Unit(job.flags.unit)}
+		return &exportOutput{job.out, export.Format(job.form), export.Options{
+			Unit: ibid.Unit(job.flags.unit), Numbers: ibid.Numbers(job.flags.numbers),
+		}}
 	default:
 		several := len(job.feed.names) > 1 || job.feed.many()
 		return &textOutput{w: job.out, flags: job.flags, style: ibid.Style(job.form), several: several}
@@ -351,6 +354,10 @@ func (job *citeJob) read(in *input, r *reading) error {
 	answer, decodeErr := decoder.Answer()
 	if answer.Format == ibid.Generic && errors.Is(readErr, io.ErrUnexpectedEOF) {
 		answer.Complete = false // text alone does not show that it is truncated
+	}
+	if damage, ok := errors.AsType[*unpackError](readErr); ok {
+		issue := ibid.Issue{Code: tee.IssueDamagedEncoding, Detail: damage.Error()}
+		answer.Issues = append(answer.Issues, issue)
 	}
 	r.answer = answer
 	if errors.Is(readErr, errUnpacked) {
@@ -509,7 +516,7 @@ func (o *textOutput) begin(name string) *liveView {
 	opts := o.options()
 	v := &liveView{out: o, name: name}
 	v.framing.MaxDocument = 1 // only its Kind matters, so documents are not kept
-	v.live = ibid.Live{W: o.w, Style: opts.Style, ByID: opts.ByID, List: opts.List}
+	v.live = ibid.Live{W: o.w, Style: opts.Style, ByID: opts.ByID, List: opts.List, Numbers: opts.Numbers}
 	return v
 }
 
@@ -610,14 +617,14 @@ func (o *listOutput) close() error {
 
 // exportOutput writes answers in another program's format, one per line.
 type exportOutput struct {
-	w      io.Writer
-	format export.Format
-	unit   ibid.Unit // empty means the default of that program
+	w       io.Writer
+	format  export.Format
+	options export.Options
 }
 
 func (o *exportOutput) write(r *reading) error {
 	if isNoAnswer(r) {
 		return nil
 	}
-	return export.Write(o.w, o.format, r.answer, &export.Options{Unit: o.unit})
+	return export.Write(o.w, o.format, r.answer, &o.options)
 }

@@ -3,6 +3,7 @@ package call
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
 )
@@ -96,7 +97,18 @@ func (r *resultReader) message(v scan.Value) {
 		r.add(plainText(id), plainText(name), output)
 		return
 	}
-	switch roleOf("", string(role.Bytes())) {
+	if wrapped := v.Get("kwargs", "data"); role == nil && content == nil && wrapped.IsObject() { // LangChain's
+		r.langChain(v, wrapped)
+		return
+	}
+	if pydanticKind(v) == "response" {
+		r.turn()
+	}
+	author := roleOf("", string(role.Bytes()))
+	if role == nil {
+		author = langChainRole(kind.Str())
+	}
+	switch author {
 	case RoleAssistant:
 		r.turn()
 		for a := scan.Elements(calls); a.Next(); {
@@ -107,10 +119,15 @@ func (r *resultReader) message(v scan.Value) {
 			r.call(a.Val.Get("id"), of.Get("name"), of.Get("arguments", "parameters", "args"))
 		}
 	case RoleTool:
-		if content != nil {
+		switch artifact := v.Get("artifact"); {
+		case v.Get("status").Str() == "error":
+			return
+		case !artifact.IsNull(): // the documents themselves, beside what the model was told of them
+			r.add(plainText(id), plainText(name), v)
+			return
+		case hasResults(content):
+		case content != nil:
 			r.add(plainText(id), plainText(name), content)
-		}
-		if parts == nil {
 			return
 		}
 	}
@@ -122,6 +139,51 @@ func (r *resultReader) message(v scan.Value) {
 	}
 }
 
+// hasResults reports whether the parts of a message are results that each name their call.
+func hasResults(content scan.Value) bool {
+	for e := scan.Elements(content); e.Next(); {
+		switch e.Val.Get("type").Str() {
+		case "tool-result", "tool_call_response", "tool_result":
+			return true
+		}
+		return e.Val.Get("toolResult", "functionResponse", "function_response") != nil
+	}
+	return false
+}
+
+// langChain reads a message that LangChain has serialized: {"type": "tool", "data": …}, or by the name of its class.
+func (r *resultReader) langChain(v, inside scan.Value) {
+	role := v.Get("type").Str()
+	for e := scan.Elements(v.Get("id")); e.Next(); {
+		role = e.Val.Str()
+	}
+	if role = langChainRole(role); role == "" {
+		return
+	}
+	message := []byte(`{"role":"` + role + `"`)
+	for o := scan.Members(inside); o.Next(); {
+		switch string(o.Key) {
+		case "content", "artifact", "tool_calls", "tool_call_id", "name", "status":
+			message = append(append(append(message, `,"`...), o.Key...), `":`...)
+			message = append(message, o.Val...)
+		}
+	}
+	r.message(append(message, '}'))
+}
+
+// langChainRole returns the role of a message of LangChain by its type or class; "" for any other.
+func langChainRole(kind string) string {
+	switch strings.ToLower(strings.TrimSuffix(kind, "Chunk")) {
+	case "ai", "aimessage":
+		return RoleAssistant
+	case "tool", "toolmessage", "function", "functionmessage":
+		return RoleTool
+	case "human", "humanmessage":
+		return RoleUser
+	}
+	return ""
+}
+
 // turn begins a turn of the model: it knew the results before.
 func (r *resultReader) turn() {
 	if !r.all {
@@ -131,7 +193,10 @@ func (r *resultReader) turn() {
 
 // part reads a part of a message that is a call or a result: Anthropic's, Bedrock's, Google's or the AI SDK's.
 func (r *resultReader) part(v scan.Value) {
-	switch v.Get("type").Str() {
+	switch v.Get("type", "part_kind").Str() {
+	case "tool-return": // pydantic-ai's
+		r.add(plainText(v.Get("tool_call_id")), plainText(v.Get("tool_name")), v.Get("content"))
+		return
 	case "tool_use":
 		r.call(v.Get("id"), v.Get("name"), v.Get("input"))
 		return
@@ -140,8 +205,14 @@ func (r *resultReader) part(v scan.Value) {
 			r.add(plainText(v.Get("tool_use_id")), "", v.Get("content"))
 		}
 		return
+	case "tool_call":
+		r.call(v.Get("id"), v.Get("name"), v.Get("arguments", "args"))
+		return
+	case "tool_call_response":
+		r.add(plainText(v.Get("id")), plainText(v.Get("name")), v.Get("response", "result"))
+		return
 	case "tool-call":
-		r.call(v.Get("toolCallId"), v.Get("toolName"), v.Get("input", "args"))
+		r.call(v.Get("toolCallId", "tool_call_id"), v.Get("toolName", "tool_name"), v.Get("input", "args"))
 		return
 	case "tool-result":
 		r.add(plainText(v.Get("toolCallId")), plainText(v.Get("toolName")), v.Get("output", "result"))
@@ -192,5 +263,28 @@ func (r *resultReader) add(id, name string, content scan.Value) {
 	result.Content = json.RawMessage(content)
 	if r.results = append(r.results, result); len(r.results) > maxResults {
 		r.results = r.results[len(r.results)-maxResults:]
+	}
+}
+
+// pydanticKind returns the kind of a message of pydantic-ai, "request" or "response"; "" for any other message.
+func pydanticKind(v scan.Value) string {
+	kind := v.Get("kind").Str()
+	if (kind == "request" || kind == "response") && v.Get("parts").IsArray() {
+		return kind
+	}
+	return ""
+}
+
+// readPydantic reads a message of pydantic-ai.
+func (r *requestReader) readPydantic(v scan.Value) {
+	for e := scan.Elements(v.Get("parts")); e.Next(); {
+		role := map[string]string{
+			"user-prompt": RoleUser, "text": RoleAssistant, "system-prompt": RoleSystem, "tool-return": RoleTool,
+		}[e.Val.Get("part_kind").Str()]
+		if role == RoleTool {
+			r.addMessage(role, anyText(e.Val.Get("content")))
+		} else if role != "" {
+			r.addMessage(role, joinText(e.Val.Get("content"), "\n"))
+		}
 	}
 }

@@ -112,6 +112,25 @@ func (s *Splitter) Mark() int64 {
 	return s.start
 }
 
+// Idle returns how many bytes came since the last that could belong to a document: before the framing is known, blank
+// ones; in an event stream, comments and all else without data.
+func (s *Splitter) Idle() int64 {
+	switch s.kind {
+	case Unknown:
+		return s.base + int64(len(s.buf))
+	case SSE:
+		e := &s.sse
+		if e.open && !e.bare {
+			if f := fieldOf(s.buf[e.from:]); f == fieldData || f == fieldBare {
+				return 0
+			}
+		}
+		return s.base - e.used
+	case JSON, Lines, Array, AWS, Other:
+	}
+	return 0
+}
+
 // Write reads further input. It always accepts all of p, retains none of it and returns no error; damage is reported in
 // the frames. After Close it does nothing.
 func (s *Splitter) Write(p []byte) (int, error) {
@@ -394,6 +413,8 @@ type sseState struct {
 	scan    scanner
 	begun   bool  // the current event has a line, possibly a comment; the first is at Splitter.mark
 	line    int64 // offset in the input of the current line
+	useful  bool  // the line just read has data, or ended an event that has
+	used    int64 // offset in the input after the last such line: see Idle
 	open    bool  // the last Write ended inside that line
 	from    int   // if open, its bytes are buf[from:], after the event's data
 	cr      bool  // the last Write ended in CR: a following LF belongs to it
@@ -483,6 +504,9 @@ func (s *Splitter) readSSE(p []byte) {
 		default:
 			s.readField(p[i:end:end])
 		}
+		if e.useful {
+			e.useful, e.used = false, s.base+int64(min(next, len(p)))
+		}
 		i = next
 	}
 	s.holdEvent()
@@ -546,6 +570,7 @@ func (s *Splitter) readField(b []byte) {
 	}
 	switch {
 	case f == fieldData:
+		e.useful = e.useful || len(value) > 0
 		switch {
 		case e.pending: // already has data
 			s.holdEvent()
@@ -575,6 +600,7 @@ func (s *Splitter) endEvent(last bool) {
 		if data == nil {
 			data = slices.Clip(s.buf)
 		}
+		e.useful = len(data) > 0
 		f := Frame{Event: e.name, Data: data}
 		switch {
 		case len(data) <= maxDone && string(bytes.TrimLeft(trimRight(data), spaces)) == done:
@@ -601,6 +627,7 @@ func (s *Splitter) addBare(b []byte) {
 		}
 		e.bare, e.scan, s.start = true, scanner{}, e.line
 	}
+	e.useful = true
 	_, closed := e.scan.read(b)
 	s.hold(b) // only after reading: a held line moves down
 	switch {

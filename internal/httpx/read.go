@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -172,6 +173,9 @@ func (b *Bodies) Read(w http.ResponseWriter, r *Request, limit int64) (body []by
 	}
 	if p, ok := errors.AsType[*gateway.Problem](err); ok {
 		return nil, nil, p
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, nil, gateway.Late("send it faster, or in parts where the route accepts them")
 	}
 	return nil, nil, BadRequest("the body cannot be read: "+Said(err.Error()),
 		"if it is compressed, Content-Encoding says how: gzip, deflate, br or zstd; else leave that out")

@@ -37,8 +37,9 @@ var fieldNames = [fieldCount]string{
 	fieldID: "documentid docid id fileid nodeid sourceid pageid recordid uuid doi key",
 	fieldURL: `url uri link href sourceurl sourceuri weburl htmlurl permalink pageurl documenturl webpageurl
 		canonicalurl address`,
-	fieldTitle: `documenttitle title headline name displayname sourcedisplayname pagetitle subject heading
-		sourcetitle`,
+	fieldTitle: `documenttitle title headline pagetitle subject heading sourcetitle sourcedisplayname displayname
+		sourcename |
+		name`,
 	fieldFilename: "filename file path filepath",
 	fieldPage:     "pagenumber pagelabel page",
 	fieldSite:     "sitename site publisher domain hostname",
@@ -48,14 +49,14 @@ var fieldNames = [fieldCount]string{
 	fieldScore: `score relevancescore similarity similarityscore rerankscore rerankerscore relevance searchscore
 		rankscore`,
 	fieldSource: "source",
-	fieldLabel:  "citationid refid label",
+	fieldLabel:  "citationid refid referenceid label",
 }
 
 // placedField is a field with the rank of a name among its names.
 type placedField struct {
 	field field
 	rank  int
-	weak  bool // it has words about the document rather than its own
+	weak  bool // the name may mean something else: words about the document, a name that is no title
 }
 
 var fields = func() map[string]placedField {
@@ -72,6 +73,23 @@ var fields = func() map[string]placedField {
 	}
 	return all
 }()
+
+// fieldOfName returns the field that a member with a normalized name gives. A noun before a known name counts less than
+// that name alone: doc_link, chunk_body, article_title.
+func fieldOfName(name string) (f placedField, ok bool) {
+	if f, ok = fields[name]; ok {
+		return f, true
+	}
+	for _, noun := range fieldNouns {
+		if rest, cut := strings.CutPrefix(name, noun); cut {
+			if f, ok = fields[rest]; ok && f.field != fieldScore {
+				f.rank += perLevel / 2
+				return f, true
+			}
+		}
+	}
+	return f, false
+}
 
 func set(names string) map[string]bool {
 	all := map[string]bool{}
@@ -140,7 +158,7 @@ func (d *draft) named() bool {
 // isDocument reports whether the object is a document by itself: it has words and a name. Words that only describe
 // something need an address or a title.
 func (d *draft) isDocument() bool {
-	return d.Text != "" && d.named() && (!d.weak || d.URL != "" || d.Title != "")
+	return d.Text != "" && (d.named() || d.Label != "") && (!d.weak || d.URL != "" || d.Title != "")
 }
 
 // linked reports whether a document without words is one: it has an address and a title.
@@ -173,6 +191,14 @@ func read(v scan.Value) draft {
 	return d
 }
 
+// objectIn returns the JSON object in a string, or nil.
+func objectIn(v scan.Value) scan.Value {
+	if text := strings.TrimSpace(v.Str()); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+		return scan.Value(text)
+	}
+	return nil
+}
+
 // perLevel is more than the number of names of any field, so that members of the document itself come first.
 const perLevel = 100
 
@@ -185,7 +211,7 @@ func (d *draft) members(v scan.Value, level int) {
 			continue
 		}
 		name := normal(o.Key)
-		f, ok := fields[name]
+		f, ok := fieldOfName(name)
 		if ok {
 			d.set(f, name, o.Val, level)
 		}
@@ -202,9 +228,9 @@ func (d *draft) members(v scan.Value, level int) {
 			for e := scan.Elements(o.Val); e.Next(); {
 				d.members(e.Val, level+1)
 			}
-		case o.Val.IsString() && strings.HasPrefix(name, "meta"):
-			if text := strings.TrimSpace(o.Val.Str()); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-				d.members(scan.Value(text), level+1)
+		case o.Val.IsString() && (name == "data" || strings.HasPrefix(name, "meta")):
+			if text := objectIn(o.Val); text != nil {
+				d.members(text, level+1)
 			}
 		}
 	}
@@ -213,6 +239,9 @@ func (d *draft) members(v scan.Value, level int) {
 // set sets a field, unless a better name has given it.
 func (d *draft) set(f placedField, name string, v scan.Value, level int) {
 	rank := 1 + level*perLevel + f.rank
+	if f.weak && f.field == fieldTitle {
+		rank += (maxInner + 1) * perLevel
+	}
 	if d.ranks[f.field] != 0 && d.ranks[f.field] <= rank {
 		return
 	}
@@ -220,7 +249,7 @@ func (d *draft) set(f placedField, name string, v scan.Value, level int) {
 	switch {
 	case f.field == fieldText:
 		text = words(v, 0)
-		if name == "data" && !v.IsString() || name == "value" && !v.IsString() {
+		if name == "data" && (!v.IsString() || objectIn(v) != nil) || name == "value" && !v.IsString() {
 			text = ""
 		}
 	case v.IsString():
@@ -311,6 +340,9 @@ func words(v scan.Value, depth int) string {
 	case v.IsObject():
 		if kind := v.Get("type").Str(); blocks[kind] == blockMedia {
 			return ""
+		}
+		if data := objectIn(v.Get("data")); data != nil {
+			return words(data, depth+1)
 		}
 		return words(v.Get("text", "content", "value", "markdown", "data"), depth+1)
 	case v.IsArray():

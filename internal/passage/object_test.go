@@ -54,6 +54,16 @@ func TestReadText(t *testing.T) {
 			"",
 		},
 		{
+			"Agno", `[{"content":"Rye needs rain.","meta_data":{"title":"Rye","url":"https://a.example/rye"},"name":"rye_7"}]`,
+			[]string{"|Rye|https://a.example/rye|Rye needs rain."},
+			"",
+		},
+		{
+			"Cohere", `[{"type":"document","document":{"id":"7","data":"{\"title\":\"Rye\",\"url\":\"https://a.example/rye\",\"text\":\"Rye needs rain.\"}"}}]`,
+			[]string{"7|Rye|https://a.example/rye|Rye needs rain."},
+			"",
+		},
+		{
 			"Brave", `{"web":{"results":[{"title":"Rye","url":"https://a.example/rye","description":"Rye needs rain."}]}}`,
 			[]string{"|Rye|https://a.example/rye|Rye needs rain."},
 			"",

@@ -38,6 +38,7 @@ func Arrange(t *trail.Trail) {
 	if len(spans) == 0 {
 		return
 	}
+	spans = addResults(spans, others)
 	tops := withoutWritten(linkSpans(spans))
 	others = joinCalls(spans, others)
 	root := rootOf(tops)

@@ -20,6 +20,40 @@ var plainConventions = []struct{ kind, input, output string }{
 	{"langsmith.span.kind", "gen_ai.prompt", "gen_ai.completion"},
 	{"mlflow.spanType", "mlflow.spanInputs", "mlflow.spanOutputs"},
 	{"agentops.span.kind", "agentops.entity.input", "agentops.entity.output"},
+	{"genkit:metadata:subtype", "genkit:input", "genkit:output"},
+	{"genkit:type", "genkit:input", "genkit:output"}, // of what is no action
+	{"lmnr.span.type", "lmnr.span.input", "lmnr.span.output"},
+	{"confident.span.type", "confident.span.input", "confident.span.output"},
+	{"haystack.component.type", "haystack.component.input", "haystack.component.output"},
+	{"spring.ai.kind", "spring.ai.tool.call.arguments", "spring.ai.tool.call.result"},
+}
+
+// haystackKinds are the kinds of Haystack's components by words in the names of their classes, in order.
+var haystackKinds = []struct {
+	word string
+	kind spanKind
+}{
+	{"Retriever", spanRetriever},
+	{"WebSearch", spanRetriever},
+	{"Ranker", spanReranker},
+	{"Generator", spanLLM},
+	{"ToolInvoker", spanTool},
+	{"Agent", spanAgent},
+	{"Embedder", notKept},
+}
+
+// otherNames are names of GenAI's attributes before or beside the conventions: those of Sentry, pydantic-ai and Google's
+// ADK, whose spans of tools have the model's attributes without contents.
+var otherNames = []struct {
+	of     string
+	others []string
+}{
+	{"gen_ai.tool.call.arguments", []string{"gen_ai.tool.input", "tool_arguments", "gcp.vertex.agent.tool_call_args"}},
+	{"gen_ai.tool.call.result", []string{"gen_ai.tool.output", "tool_response", "gcp.vertex.agent.tool_response"}},
+	{"gen_ai.input.messages", []string{
+		"gen_ai.request.messages", "gcp.vertex.agent.llm_request", "pydantic_ai.all_messages", "all_messages_events",
+	}},
+	{"gen_ai.output.messages", []string{"gen_ai.response.text", "gcp.vertex.agent.llm_response", "final_result"}},
 }
 
 // translate adds OpenInference's attributes to a span of another convention, unless it has them itself.
@@ -27,6 +61,13 @@ func (s *span) translate() {
 	a := s.attrs
 	if a[attrKind] != nil {
 		return
+	}
+	for _, name := range otherNames {
+		for _, other := range name.others {
+			if v := a[other]; a[name.of] == nil && v != nil && v != "{}" {
+				a[name.of] = v
+			}
+		}
 	}
 	if operation := a.text("ai.operationId"); strings.HasPrefix(operation, "ai.") {
 		s.translateAI(operation)
@@ -37,6 +78,16 @@ func (s *span) translate() {
 		if kind == "" {
 			continue
 		}
+		switch c.kind {
+		case "genkit:metadata:subtype":
+			a[attrTool] = a["genkit:name"]
+		case "haystack.component.type":
+			a[attrTool] = a["haystack.component.name"]
+			kind = haystackKind(kind)
+		case "spring.ai.kind":
+			s.translateSpring(kind)
+			return
+		}
 		a[attrKind] = kind
 		for to, from := range map[string]string{attrInput: c.input, attrOutput: c.output} {
 			if a[to] == nil && a[from] != nil {
@@ -45,9 +96,40 @@ func (s *span) translate() {
 		}
 		return
 	}
+	if a["haystack.pipeline.input_data"] != nil || a["haystack.pipeline.output_data"] != nil {
+		a[attrKind] = string(spanChain)
+		a[attrInput], a[attrOutput] = a["haystack.pipeline.input_data"], a["haystack.pipeline.output_data"]
+		return
+	}
 	if of := members(a.structured("braintrust.span_attributes")); of != nil {
 		a[attrKind] = cmp.Or(of.text("type"), string(spanChain))
 		a[attrInput], a[attrOutput] = a["braintrust.input_json"], a["braintrust.output_json"]
+	}
+}
+
+func haystackKind(class string) string {
+	for _, of := range haystackKinds {
+		if strings.Contains(class, of.word) {
+			return string(of.kind)
+		}
+	}
+	return string(spanChain)
+}
+
+// translateSpring translates a span of Spring AI. Those of model calls have OpenTelemetry's attributes.
+func (s *span) translateSpring(kind string) {
+	a := s.attrs
+	switch kind {
+	case "tool_call":
+		a[attrKind], a[attrTool] = string(spanTool), a["spring.ai.tool.definition.name"]
+		a[attrInput], a[attrOutput] = a["spring.ai.tool.call.arguments"], a["spring.ai.tool.call.result"]
+	case "vector_store":
+		if a[attrKind] = string(spanRetriever); a.text("db.operation.name") != "query" {
+			a[attrKind] = string(notKept)
+		}
+		a[attrInput], a[attrOutput] = a["db.vector.query.content"], a["db.vector.query.response.documents"]
+	default: // chat_client, advisor
+		a[attrKind], a[attrInput], a[attrOutput] = string(spanChain), a["gen_ai.prompt"], a["gen_ai.completion"]
 	}
 }
 
@@ -72,6 +154,9 @@ func (s *span) translateAI(operation string) {
 		a[attrKind] = "embedding"
 	case strings.Contains(operation, ".do"):
 		a[attrKind] = string(spanLLM)
+		if a["gen_ai.request.model"] == nil {
+			a["gen_ai.request.model"] = a["ai.model.id"]
+		}
 		if a["gen_ai.input.messages"] == nil {
 			a["gen_ai.input.messages"] = a["ai.prompt.messages"]
 		}

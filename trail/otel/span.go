@@ -51,6 +51,9 @@ type spanFacts struct {
 	RunID     string `json:"run,omitempty"` // of a nested run
 	StepID    string `json:"id,omitempty"`
 	Response  string `json:"response,omitempty"` // the provider's id of a model's response
+	Call      string `json:"call,omitempty"`     // the id of a tool's call
+	// Results are what tools returned to a model since its last answer.
+	Results []toolResult `json:"results,omitempty"`
 }
 
 // kindOf returns the kind of a span, or "" if it is not part of a run. If conventions disagree, as when a library calls
@@ -87,6 +90,13 @@ func kindOf(s *span) spanKind {
 		return vague
 	case a.text("ibid.step") != "" || a.text("ibid.run") != "":
 		return spanChain
+	// Early versions of instrumentations name no operation.
+	case a.text("gen_ai.tool.name") != "":
+		return spanTool
+	case a.text("gen_ai.request.model") != "" && !strings.Contains(s.name, "embed"):
+		return spanLLM
+	case a.text("gen_ai.agent.name") != "" && (a["gen_ai.input.messages"] != nil || a["gen_ai.output.messages"] != nil):
+		return spanAgent
 	}
 	return ""
 }
@@ -103,13 +113,13 @@ const notKept spanKind = "-"
 
 var kindByName = map[string]spanKind{
 	"agent": spanAgent,
-	"llm":   spanLLM, "generation": spanLLM, "chat": spanLLM, "completion": spanLLM,
+	"llm":   spanLLM, "generation": spanLLM, "chat": spanLLM, "completion": spanLLM, "model": spanLLM,
 	"retriever": spanRetriever,
 	"reranker":  spanReranker, "rerank": spanReranker,
 	"tool":      spanTool,
 	"guardrail": spanGuardrail,
 	"evaluator": spanEvaluator,
-	"embedding": notKept, "prompt": notKept, "event": notKept,
+	"embedding": notKept, "embedder": notKept, "prompt": notKept, "event": notKept, "-": notKept,
 }
 
 var kindByOperation = map[string]spanKind{
@@ -280,6 +290,7 @@ func stepOf(s *span, kind spanKind) (spanFacts, trail.Step) {
 	}
 	f.Agent = cutName(f.Agent)
 	f.Response = cutName(a.text("gen_ai.response.id", "llm.response.id"))
+	f.Call = cutName(a.text("gen_ai.tool.call.id", "tool.call.id", "tool_call.id", "ai.toolCall.id"))
 	if n, ok := whole(a["ibid.step"]); ok && n <= maxSpanNumber {
 		f.Number = n
 	}
@@ -302,6 +313,9 @@ func stepOf(s *span, kind spanKind) (spanFacts, trail.Step) {
 		readOwn(s, &step)
 	} else {
 		readTexts(s, kind, &step)
+		if kind == spanLLM {
+			f.Results = readSpanResults(s, s.input(), &step)
+		}
 	}
 	readDocuments(s, &step)
 	if isSearch := kind == spanRetriever || kind == spanReranker; isSearch && !f.Own {
@@ -352,7 +366,9 @@ func toolOf(s *span, kind spanKind) string {
 	case spanTool:
 		return cmp.Or(a.text("tool.name", "gen_ai.tool.name", "traceloop.entity.name"), s.name)
 	case spanRetriever:
-		return cmp.Or(a.text("gen_ai.data_source.id", "gen_ai.memory.store.id", "traceloop.entity.name"), s.name)
+		return cmp.Or(
+			a.text(attrTool, "gen_ai.data_source.id", "gen_ai.memory.store.id", "traceloop.entity.name"), s.name,
+		)
 	case spanReranker:
 		return cmp.Or(a.text("reranker.model_name", "gen_ai.request.model"), s.name)
 	case spanLLM:

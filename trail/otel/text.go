@@ -67,12 +67,20 @@ func (s *span) question(asked any, in []message, isGroup bool) string {
 	if question == "" {
 		question = textOf(asked, roleUser, 0)
 	}
-	if only := members(asked); question == "" && isGroup && len(only) == 1 {
-		for _, v := range only { // a pipeline with one variable
-			return textOf(v, roleUser, 1)
-		}
+	if question == "" && isGroup {
+		question = onlyText(asked, roleUser)
 	}
 	return question
+}
+
+// onlyText returns the text in the only member of an object: a pipeline has one variable or one result.
+func onlyText(v any, role string) string {
+	if only := members(v); len(only) == 1 {
+		for _, v := range only {
+			return textOf(v, role, 1)
+		}
+	}
+	return ""
 }
 
 // answer returns the answer of a span.
@@ -83,7 +91,10 @@ func (s *span) answer(answered any, out []message, kind spanKind) string {
 	if answer != "" || kind == spanLLM && !plain || kind == spanRetriever || kind == spanReranker {
 		return answer
 	}
-	return textOf(answered, roleAssistant, 0)
+	if answer = textOf(answered, roleAssistant, 0); answer == "" && (kind == spanAgent || kind == spanChain) {
+		answer = onlyText(answered, roleAssistant)
+	}
+	return answer
 }
 
 // keptMessages returns the messages of a model or, if there are none, the value as JSON; nil if text contains all of
@@ -136,7 +147,7 @@ func readOwn(s *span, step *trail.Step) {
 
 // input returns what a span was called with, in any form.
 func (s *span) input() any {
-	v := s.payload("input", "gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args")
+	v := s.payload("input", "gen_ai.tool.call.arguments")
 	for i := 0; v == nil && i < len(s.events); i++ {
 		if s.events[i].name == "gen_ai.tool.message" {
 			v = s.events[i].attrs.structured("content")
@@ -147,15 +158,18 @@ func (s *span) input() any {
 
 // output returns the result of a span, in any form.
 func (s *span) output() any {
-	return s.payload("output", "gen_ai.tool.call.result", "gcp.vertex.agent.tool_response")
+	return s.payload("output", "gen_ai.tool.call.result")
 }
 
 // toolOutput returns what a tool returned, which some instrumentations record as an event.
 func (s *span) toolOutput() any {
 	v := s.output()
 	for i := 0; v == nil && i < len(s.events); i++ {
-		if s.events[i].name == "gen_ai.choice" {
-			v = s.events[i].attrs.structured("message", "content")
+		switch event := s.events[i]; event.name {
+		case "gen_ai.choice":
+			v = event.attrs.structured("message", "content")
+		case operationDetails: // a message of the tool
+			v = event.attrs.structured("gen_ai.output.messages")
 		}
 	}
 	return v
@@ -208,20 +222,32 @@ func (s *span) messages(openInference, genAI, openLLMetry string, out bool) []me
 	if list == nil {
 		list = s.eventMessages(out)
 	}
+	if list == nil {
+		role := roleUser
+		if out {
+			role = roleAssistant
+		}
+		list = messagesOrText(s.detail(genAI), role)
+	}
 	if out && list != nil {
 		return list[:1]
 	}
 	return list
 }
 
-// detail returns a structured attribute of the span, or of the event in which older and leaner instrumentations put it.
+// operationDetails is the event in which older and leaner instrumentations put the contents of a span.
+const operationDetails = "gen_ai.client.inference.operation.details"
+
+// detail returns a structured attribute of the span, or of its event [operationDetails].
 func (s *span) detail(key string) any {
 	if v := s.attrs.structured(key); v != nil {
 		return v
 	}
 	for _, event := range s.events {
-		if event.name == "gen_ai.client.inference.operation.details" {
-			return event.attrs.structured(key)
+		if event.name == operationDetails {
+			if v := event.attrs.structured(key); v != nil {
+				return v
+			}
 		}
 	}
 	return nil
@@ -312,7 +338,9 @@ func messagesOf(v any, depth int) []message {
 		if m, ok := messageOf(v); ok {
 			return []message{m}
 		}
-		for _, name := range []string{"messages", "inputs", "outputs", "kwargs", "generations", "message"} {
+		for _, name := range []string{
+			"messages", "inputs", "outputs", "kwargs", "generations", "message", "contents", "content", "replies",
+		} {
 			if list := messagesOf(v[name], depth+1); list != nil {
 				return list
 			}
@@ -351,17 +379,24 @@ func messageOf(v any) (message, bool) {
 	if !ok {
 		return message{}, false
 	}
+	if role == "model" { // Google's
+		role = roleAssistant
+	}
 	m := message{Role: role}
 	content, ok := object["content"]
-	if !ok {
-		content, ok = object["parts"]
+	for _, name := range []string{"parts", "blocks"} {
+		if !ok {
+			content, ok = object[name]
+		}
 	}
 	calls, called := object["tool_calls"].([]any)
 	if !ok && !called {
 		return message{}, false
 	}
 	m.ToolCalls = calls
-	m.addContent(content)
+	if m.addContent(content) {
+		m.Role = "tool" // some formats send it as the user
+	}
 	return m, true
 }
 
@@ -380,45 +415,65 @@ func langRole(v any) (string, bool) {
 	return "", false
 }
 
-// addContent adds a text, or the parts of one.
-func (m *message) addContent(v any) {
+// addContent adds a text, or the parts of one. It reports whether they are nothing but results of tools.
+func (m *message) addContent(v any) (results bool) {
 	list, ok := v.([]any)
 	if !ok {
 		m.Content = scalar(v)
-		return
+		return false
 	}
+	results = len(list) > 0
 	for _, item := range list {
 		part := members(item)
-		text := scalar(item)
+		text, isResult := scalar(item), false
 		switch kind := part["type"]; kind {
 		case "reasoning":
 			m.reasoning = joined(m.reasoning, part.text("content", "text"))
-		case "tool-call":
-			m.ToolCalls = append(m.ToolCalls, map[string]any{
-				"id": part["toolCallId"], "name": part["toolName"], "arguments": structuredValue(part["input"]),
-			})
-		case "tool_call":
-			m.ToolCalls = append(
-				m.ToolCalls,
-				map[string]any{"id": part["id"], "name": part["name"], "arguments": structuredValue(part["arguments"])},
-			)
 		case "tool_call_response":
-			text = textOrJSON(part.structured("response", "result"))
+			text, isResult = textOrJSON(part.structured("response", "result")), true
 		case "tool-result":
-			text = textOrJSON(part.structured("output", "result"))
+			text, isResult = textOrJSON(part.structured("output", "result")), true
 		default:
-			if name := part["toolName"]; kind == nil && name != nil {
-				m.ToolCalls = append(m.ToolCalls, map[string]any{
-					"id": part["toolCallId"], "name": name, "arguments": structuredValue(part["input"]),
-				})
+			if call := callOf(part); call != nil {
+				m.ToolCalls = append(m.ToolCalls, call)
+			}
+			for _, name := range []string{"toolResult", "functionResponse", "function_response", "toolResponse"} {
+				if result := members(part[name]); result != nil {
+					text, isResult = textOrJSON(result.structured("content", "response", "output")), true
+				}
 			}
 			text = cmp.Or(text, part.text("text"))
 			if text == "" && kind == "text" {
 				text = part.text("content")
 			}
 		}
-		m.Content = joined(m.Content, text)
+		m.Content, results = joined(m.Content, text), results && isResult
 	}
+	return results
+}
+
+// callOf returns the call that a part of a message is, or nil.
+func callOf(part attributes) any {
+	switch kind := part["type"]; {
+	case kind == "tool-call", kind == nil && part["toolName"] != nil:
+		return toolCall(part["toolCallId"], part["toolName"], part["input"])
+	case kind == "tool_call":
+		return toolCall(part["id"], part["name"], part["arguments"])
+	}
+	for _, name := range []string{"toolUse", "functionCall", "function_call", "toolRequest"} {
+		if call := members(part[name]); call != nil {
+			arguments := call["input"]
+			if arguments == nil {
+				arguments = call["args"]
+			}
+			return toolCall(call.text("toolUseId", "id", "ref"), call["name"], arguments)
+		}
+	}
+	return nil
+}
+
+func toolCall(id, name, arguments any) any {
+	return map[string]any{"id": id, "name": name, "arguments": structuredValue(arguments)}
 }
 
 func joined(a, b string) string {
@@ -502,9 +557,12 @@ func memberText(v attributes, role string, depth int) string {
 			}
 		}
 	}
-	names := []string{"question", "query", "input", "prompt", "text", "message", "content"}
+	names := []string{
+		"question", "query", "input", "prompt", "task", "user_msg", "user_query", "user_input", "text", "message",
+		"content",
+	}
 	if role == roleAssistant {
-		names = []string{"answer", "output", "result", "response", "text", "message", "content"}
+		names = []string{"answer", "output", "result", "response", "replies", "text", "message", "content"}
 	}
 	for _, name := range names {
 		if text := textOf(v[name], role, depth+1); text != "" {
