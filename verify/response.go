@@ -415,7 +415,7 @@ func quotes(a *ibid.Answer) (man *manifest.Manifest, contexts []string) {
 		claim, at, context := manifest.Claim{ID: c.ID}, ibid.Span{}, ""
 		for _, span := range []ibid.Span{c.Span, c.Claim} {
 			if span.Start >= 0 && span.Start < span.End && span.End <= len(a.Text) {
-				claim.Text, at, context = a.Text[span.Start:span.End], span, sentenceOf(a.Text, span)
+				claim.Text, at, context = a.Text[span.Start:span.End], span, SentenceOf(a.Text, span)
 			}
 		}
 		for k := range c.Refs {
