@@ -109,7 +109,7 @@ func (j *job) checkPromise(ctx context.Context, address string, observed int) {
 		what, counts = "The response announces nothing", CountUnverifiable
 	}
 	if address != "" {
-		j.report.Level.Promised = j.directory(ctx, origin(address), false).promised()
+		j.report.Level.Promised = j.directory(ctx, origin(address), false).promised(j.now)
 	}
 	switch promised := j.report.Level.Promised; {
 	case observed < j.RequireLevel:
