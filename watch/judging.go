@@ -57,8 +57,9 @@ func NewJudging(o *JudgingOptions) (*Judging, error) {
 	if o == nil || o.Store == nil || o.Checker == nil {
 		return nil, errors.New("preparing judging: a checker or a store is missing")
 	}
-	results, err := newCounter(o.Metrics, "ibid_judging_total", "Answers whose claims were given to the judge, by result.",
-		"result")
+	results, err := newCounter(
+		o.Metrics, "ibid_judging_total", "Answers whose claims were given to the judge, by result.", "result",
+	)
 	if err == nil && o.Metrics != nil && o.Spent != nil {
 		err = countSpent(o.Metrics, o.Spent)
 	}
@@ -75,22 +76,19 @@ func countSpent(r prometheus.Registerer, spent func() support.Spent) error {
 		name, help string
 		value      func(support.Spent) float64
 	}{
-		{"ibid_judge_claims_total", "Claims sent to the judge.", func(s support.Spent) float64 { return float64(s.Claims) }},
+		{"claims", "Claims sent to the judge.", func(s support.Spent) float64 { return float64(s.Claims) }},
+		{"cached", "Claims whose verdict was known.", func(s support.Spent) float64 { return float64(s.Cached) }},
+		{"requests", "Requests to the judge.", func(s support.Spent) float64 { return float64(s.Requests) }},
 		{
-			"ibid_judge_cached_total", "Claims whose verdict was known.",
-			func(s support.Spent) float64 { return float64(s.Cached) },
-		},
-		{"ibid_judge_requests_total", "Requests to the judge.", func(s support.Spent) float64 { return float64(s.Requests) }},
-		{
-			"ibid_judge_sent_tokens_total", "Tokens sent to the judge, as it counts them.",
+			"sent_tokens", "Tokens sent to the judge, as it counts them.",
 			func(s support.Spent) float64 { return float64(s.TokensIn) },
 		},
 		{
-			"ibid_judge_received_tokens_total", "Tokens received from the judge, as it counts them.",
+			"received_tokens", "Tokens received from the judge, as it counts them.",
 			func(s support.Spent) float64 { return float64(s.TokensOut) },
 		},
 		{
-			"ibid_judge_cost_total", "What the judge cost, by the configured prices; 0 without.",
+			"cost", "What the judge cost, by the configured prices; 0 without.",
 			func(s support.Spent) float64 {
 				if s.Cost == nil {
 					return 0
@@ -100,7 +98,8 @@ func countSpent(r prometheus.Registerer, spent func() support.Spent) error {
 		},
 	} {
 		counter := prometheus.NewCounterFunc(
-			prometheus.CounterOpts{Name: m.name, Help: m.help}, func() float64 { return m.value(spent()) },
+			prometheus.CounterOpts{Name: "ibid_judge_" + m.name + "_total", Help: m.help},
+			func() float64 { return m.value(spent()) },
 		)
 		if err := r.Register(counter); err != nil {
 			return fmt.Errorf("registering a counter of the judge: %w", err)
@@ -240,7 +239,8 @@ func citedClaims(a *ibid.Answer) (claims []citedClaim) {
 		if !there {
 			n = len(claims)
 			at[span] = n
-			claims = append(claims, citedClaim{Pair: support.Pair{Claim: claim, Context: verify.SentenceOf(a.Text, span)}})
+			pair := support.Pair{Claim: claim, Context: verify.SentenceOf(a.Text, span)}
+			claims = append(claims, citedClaim{Pair: pair})
 		}
 		claims[n].Passages = append(claims[n].Passages, passages...)
 		claims[n].citations = append(claims[n].citations, i)
@@ -265,7 +265,7 @@ func (v *Verdicts) Get(ctx context.Context, key [sha256.Size]byte) ([]byte, bool
 	tenant, _ := ctx.Value(tenantKey{}).(string)
 	value, err := v.Memory(tenant).Recall(ctx, memoryJudged, hex.EncodeToString(key[:]))
 	if err != nil {
-		v.warn(ctx, "a verdict could not be read", err)
+		v.warn(ctx, "read", err)
 	}
 	return value, err == nil && value != nil
 }
@@ -274,13 +274,13 @@ func (v *Verdicts) Get(ctx context.Context, key [sha256.Size]byte) ([]byte, bool
 func (v *Verdicts) Put(ctx context.Context, key [sha256.Size]byte, value []byte) {
 	tenant, _ := ctx.Value(tenantKey{}).(string)
 	if err := v.Memory(tenant).Replace(ctx, memoryJudged, hex.EncodeToString(key[:]), value); err != nil {
-		v.warn(ctx, "a verdict could not be kept", err)
+		v.warn(ctx, "keep", err)
 	}
 }
 
-func (v *Verdicts) warn(ctx context.Context, what string, err error) {
+func (v *Verdicts) warn(ctx context.Context, doing string, err error) {
 	if v.Logger != nil && ctx.Err() == nil {
-		v.Logger.WarnContext(ctx, what, slog.Any("error", err))
+		v.Logger.WarnContext(ctx, "the store of verdicts failed", slog.String("doing", doing), slog.Any("error", err))
 	}
 }
 

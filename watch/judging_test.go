@@ -87,7 +87,7 @@ func TestJudging(t *testing.T) {
 	server, metrics := newJudgeServer(t), prometheus.NewRegistry()
 	var tenants []string
 	data := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
-	defer data.Close() //nolint:errcheck // it is a test's
+	defer data.Close()
 	meter := &support.Meter{PriceIn: 2}
 	checker := support.WithJudge(&support.Judge{
 		URL: server.URL + "/v1", Model: "bespoke-minicheck", Preset: support.PresetMiniCheck, Retries: -1, Meter: meter,
