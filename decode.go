@@ -510,10 +510,16 @@ func (d *Decoder) closeGeneric() {
 		d.raw = nil
 	}
 	d.text(d.raw)
+	queue := d.queue
 	d.raw, d.queue = nil, nil
 	text := ""
 	if c := d.fold.main(); c != nil {
 		text = c.text.String()
+	}
+	for _, q := range queue {
+		if !d.refused && json.Valid(q[1]) {
+			wire.ReportUnread(q[1], d.fold.op)
+		}
 	}
 	switch {
 	case d.damage != nil, d.fold.failure != nil, d.refused:

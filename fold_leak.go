@@ -30,6 +30,8 @@ const (
 	fileLeak           // it has the id of a file
 	openLeak           // the words that follow, up to a closeLeak, are cited
 	closeLeak
+	listLeak     // it has numbers of what the model was given
+	openListLeak // likewise; the words that follow, up to a closeLeak, are cited
 )
 
 const (
@@ -47,6 +49,10 @@ var leaks = [...]leak{
 	{otherLeak, "[cite_start]", "", ""},                       // Gemini
 	{otherLeak, "[cite_end]", "", ""},                         //
 	{otherLeak, "[cite: ", numberBytes + ", -", "]"},          //
+	{listLeak, "##", numberBytes, "$$"},                       // RAGFlow
+	{listLeak, "<ref>", numberBytes + ", []", "</ref>"},       // several programs
+	{openListLeak, "<co: ", numberBytes + ", ", ">"},          // Cohere
+	{closeLeak, "</co: ", numberBytes + ", ", ">"},            //
 	{otherLeak, `\ue200`, "", `\ue201`},                       // ChatGPT, its private characters spelled out
 }
 
@@ -122,7 +128,7 @@ func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 var thoughtTags = [...]string{"think", "thinking", "thought", "reasoning"}
 
 // leakBytes are the bytes that leaks and tags of thoughts begin with, except citeturn.
-var leakBytes = [256]bool{'<': true, '[': true, '{': true, '\\': true}
+var leakBytes = [256]bool{'<': true, '[': true, '{': true, '\\': true, '#': true}
 
 // leakStart returns where in s the first leak or tag begins, or may begin if more text follows; -1 if there is none.
 func leakStart(s []byte) int {
@@ -137,7 +143,7 @@ func leakStart(s []byte) int {
 	}
 	const short = 64 // up to which a loop is faster than a search for each byte
 	if len(s) > short && bytes.IndexByte(s, '<') < 0 && bytes.IndexByte(s, '[') < 0 && bytes.IndexByte(s, '{') < 0 &&
-		bytes.IndexByte(s, '\\') < 0 {
+		bytes.IndexByte(s, '\\') < 0 && bytes.IndexByte(s, '#') < 0 {
 		return turn
 	}
 	end := len(s)
@@ -256,12 +262,13 @@ func (c *candidate) cutLeak(l *leak, s []byte) {
 	at := c.sent(part)
 	c.addCut(cut{at: c.text.Len(), from: part.from, text: string(s)})
 	c.fold.issue("leaked-markup", string(s))
-	names := strings.Trim(string(s), "<|>")
+	names := string(s[len(l.prefix) : len(s)-len(l.end)])
 	switch k := &c.leaking; l.kind {
 	case fileLeak:
-		c.addLeaked(leakedCite{part.key, at, at, names, l.kind})
-	case openLeak:
-		names = strings.Trim(names[len(l.prefix)-1:], `\"`)
+		c.addLeaked(leakedCite{part.key, at, at, "file-" + names, l.kind})
+	case listLeak:
+		c.addLeaked(leakedCite{part.key, at, at, strings.Trim(names, "[] "), l.kind})
+	case openLeak, openListLeak:
 		if len(k.open) < c.fold.limits.Items && c.fold.keep(entrySize+len(s)) {
 			k.open = append(k.open, leakedCite{part.key, at + len(s), 0, names, l.kind})
 		}
@@ -303,6 +310,9 @@ func (c *candidate) resolveLeaks() {
 
 // resolveLeak turns a leak into a citation if what it names is known.
 func (c *candidate) resolveLeak(l *leakedCite) bool {
+	if l.kind == listLeak || l.kind == openListLeak {
+		return c.resolveNumbers(l)
+	}
 	var refs []wire.Ref
 	for _, key := range c.leakKeys(l) {
 		if _, ok := c.fold.sources.keys[key]; !ok {
@@ -312,6 +322,11 @@ func (c *candidate) resolveLeak(l *leakedCite) bool {
 			refs = append(refs, wire.Ref{Source: key})
 		}
 	}
+	return c.citeLeak(l, refs)
+}
+
+// citeLeak adds the citation that a leak was.
+func (c *candidate) citeLeak(l *leakedCite, refs []wire.Ref) bool {
 	if len(refs) == 0 {
 		return false
 	}
@@ -321,6 +336,26 @@ func (c *candidate) resolveLeak(l *leakedCite) bool {
 	}
 	c.addCite(&cite)
 	return true
+}
+
+// resolveNumbers resolves a leak by the list that marks refer to.
+func (c *candidate) resolveNumbers(l *leakedCite) bool {
+	c.useGiven()
+	if c.marks == nil || c.marks.given() && c.fold.cited {
+		return false
+	}
+	sense, ok := c.marks.read(l.names)
+	var refs []wire.Ref
+	for _, i := range sense.refs {
+		refs = append(refs, c.marks.Refs[i])
+	}
+	if !ok || len(refs) == 0 {
+		return false
+	}
+	if c.marks.given() {
+		c.fold.addGiven()
+	}
+	return c.citeLeak(l, refs)
 }
 
 // leakKeys returns the keys of the sources that a leak names: the id of a file, or the positions of documents in the

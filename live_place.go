@@ -416,7 +416,7 @@ func (l *Live) expired(start, end int, ended bool) bool {
 
 // before returns where the white space and parentheses directly before a link begin.
 func (t *liveText) before(at int) int {
-	return t.written + len(bytes.TrimRight(t.buf[t.written:at], " \t\r\n(（"))
+	return t.written + len(bytes.TrimRight(t.buf[t.written:at], " \t\r\n(（%"))
 }
 
 // linkState is how far a possible link is one.

@@ -220,12 +220,19 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 	return found, wholeLink
 }
 
-// withOuter returns a mark with what stands around its brackets: [[1]], ^[1]^. It returns notLink if the brackets are
+// withOuter returns a mark with what stands around its brackets: [[1]], ^[1]^, %[1]%. It returns notLink if the brackets are
 // only the beginning of what is in outer ones: [[1] and more].
 func (m *marks) withOuter(text string, t Span, last bool) (outer Span, state linkState) {
 	raises := strings.HasSuffix(text[:t.Start], "^")
 	switch {
 	case text[t.Start] != '[':
+	case m.Names && strings.HasSuffix(text[:t.Start], "%"): // %[1]%
+		if t.End == len(text) && !last {
+			return t, openLink
+		}
+		if strings.HasPrefix(text[t.End:], "%") {
+			return Span{t.Start - 1, t.End + 1}, wholeLink
+		}
 	case strings.HasSuffix(text[:t.Start], "["):
 		if !strings.HasPrefix(text[t.End:], "]") {
 			return t, notLink

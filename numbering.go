@@ -235,7 +235,7 @@ func numbersIn(mark string) (numbers []int) {
 	if _, rest, ok := strings.Cut(mark, "]("); ok && strings.HasSuffix(rest, ")") {
 		mark = mark[:len(mark)-len(rest)-1]
 	}
-	inside, _, _ := strings.Cut(strings.Trim(mark, "[]()【】［］〔〕^ "), "†")
+	inside, _, _ := strings.Cut(strings.Trim(mark, "[]()【】［］〔〕^% "), "†")
 	for _, item := range markItems.Split(inside, maxMarkItems+1) {
 		m := numbered.FindStringSubmatch(strings.Trim(item, " ^"))
 		if m == nil || m[1] != "" && strings.TrimRight(m[1], " #.") == m[1] {

@@ -779,6 +779,10 @@ func markLen(s string) int {
 		if n := markLen(s[1:]); n > 0 {
 			return 1 + n
 		}
+	case strings.HasPrefix(s, "%["):
+		if n := markLen(s[1:]); n > 0 && strings.HasPrefix(s[1+n:], "%") {
+			return 2 + n
+		}
 	case s[0] == 0xC2, s[0] == 0xE2:
 		n := 0
 		for {

@@ -39,18 +39,11 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if body, err = readParts(r.Header.Get("Content-Type"), body, &opts); err != nil {
 		return err
 	}
-	decoded, err := a.bodies.HoldWork(r.Who, len(body)+len(opts.Request), gateway.DecodeMemory)
+	answer, decoded, err := a.Decode(r, body, &opts)
 	if err != nil {
 		return err
 	}
 	defer decoded()
-	answer, err := ibid.Decode(body, &opts)
-	if r.Context().Err() != nil {
-		return context.Cause(r.Context())
-	}
-	if err := judge(answer, err, opts.Format); err != nil {
-		return err
-	}
 	if form == asJSON {
 		return w.JSON(http.StatusOK, answer.Document(&doc))
 	}
@@ -63,6 +56,28 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	}
 	w.Body(http.StatusOK, MediaType(form), out)
 	return nil
+}
+
+// Decode decodes a response that was sent with r. It reserves the memory that this takes: call release when the answer
+// is no longer needed. The error is a problem, and leaves nothing to release.
+func (a *API) Decode(
+	r *httpx.Request, body []byte, opts *ibid.DecodeOptions,
+) (answer *ibid.Answer, release func(), err error) {
+	release, err = a.bodies.HoldWork(r.Who, len(body)+len(opts.Request), gateway.DecodeMemory)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err = ibid.Decode(body, opts)
+	if r.Context().Err() != nil {
+		err = context.Cause(r.Context())
+	} else {
+		err = judge(answer, err, opts.Format)
+	}
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return answer, release, nil
 }
 
 // IsBlank reports whether nothing was found in a response, not even an end or an error.

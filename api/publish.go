@@ -97,7 +97,9 @@ type manifestBody struct {
 	URL    string  `json:"url"`
 	State  string  `json:"state"`
 	SHA256 *string `json:"sha256"` // of its body, hexadecimal; null until it is built
-	Salt   *string `json:"salt"`   // of its private hashes, hexadecimal; null if the caller may not see it
+	// the value of the Citation-Source field that announces it, for the program's own response; null until it is built
+	CitationSource *string `json:"citation_source"`
+	Salt           *string `json:"salt"` // of its private hashes, hexadecimal; null if the caller may not see it
 }
 
 // The states of a manifest.
@@ -141,6 +143,11 @@ func (a *API) showManifest(ctx context.Context, r *httpx.Request, run, answer st
 	body := &manifestBody{Path: path, URL: a.publisher.URL(path), State: manifestPending, SHA256: httpx.OrNull(digest)}
 	if digest != "" {
 		body.State = manifestBuilt
+		list, err := a.announced(ctx, path, digest)
+		if err != nil {
+			return nil, err
+		}
+		body.CitationSource = httpx.OrNull(manifest.FormatHeader(list, a.publisher.Form))
 	}
 	if r.Who.May(store.ScopeAdmin) || r.Who.May(store.ScopePublish) {
 		salt, err := a.store.Salt(ctx, r.Who.Tenant, cmp.Or(answer, run))
@@ -186,12 +193,17 @@ func (a *API) announcements(ctx context.Context, tenant string, call *store.Call
 	if err != nil {
 		return nil, err
 	}
+	if digest == "" {
+		return manifest.Announce(manifest.Consulted(call.Answer, nil), a.publisher.URL(path), nil), nil
+	}
+	return a.announced(ctx, path, digest)
+}
+
+// announced returns what a built manifest announces.
+func (a *API) announced(ctx context.Context, path, digest string) ([]manifest.Announcement, error) {
 	sum, err := hex.DecodeString(digest)
 	if err != nil {
 		return nil, fmt.Errorf("reading the digest of %s: %w", path, err)
-	}
-	if len(sum) == 0 {
-		return manifest.Announce(manifest.Consulted(call.Answer, nil), a.publisher.URL(path), nil), nil
 	}
 	signed, err := a.store.Manifest(ctx, path)
 	if err != nil {

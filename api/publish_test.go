@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"log/slog"
@@ -178,6 +179,7 @@ func (p *press) build(tb testing.TB, run string, n int) {
 type where struct {
 	Path, URL, State string
 	SHA256, Salt     *string
+	CitationSource   *string `json:"citation_source"`
 }
 
 // Published data is served to anyone, under any host name and to any web page, byte for byte and field for field as
@@ -188,6 +190,11 @@ func TestPublished(t *testing.T) {
 	p.publish(t, c)
 	var at where
 	p.read(t, "/v1/answers/ans_1/manifest", &at)
+	sum, _ := hex.DecodeString(*at.SHA256)
+	if list, err := manifest.ParseHeader([]string{*at.CitationSource}); err != nil || len(list) != 1 ||
+		list[0].Manifest != at.URL || !bytes.Equal(list[0].Digest, sum) {
+		t.Errorf("citation_source %q: %v", *at.CitationSource, err)
+	}
 	direct := httptest.NewServer(p.publisher.Handler())
 	defer direct.Close()
 	for _, path := range []string{

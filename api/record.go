@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -326,8 +328,24 @@ func readRun(body []byte) (*store.Recording, error) {
 			}
 		}
 	}
+	if names := unknownOnly(members, t); names != "" && said.AnswerID == "" {
+		return nil, httpx.BadRequest("nothing was recorded: a run has none of these members: "+names, runHint)
+	}
 	said.Trail = t
 	return said, nil
+}
+
+// unknownOnly returns the members of a run that has no known ones.
+func unknownOnly(members map[string]json.RawMessage, t *trail.Trail) string {
+	left := len(members)
+	if _, marked := members["reasoning_steps"]; marked && len(t.Steps) == 0 {
+		left--
+	}
+	if left == 0 || len(t.Extra) < left || len(t.Issues) > 0 {
+		return ""
+	}
+	names := slices.Sorted(maps.Keys(t.Extra))
+	return httpx.Said(strings.Join(names[:min(len(names), 10)], ", "))
 }
 
 // runHint is the hint for bodies that are no run.

@@ -19,7 +19,7 @@ type recorded struct {
 }
 
 // post posts body and returns the response, which must have the status.
-func (n *node) post(t *testing.T, status int, path, body string, fields ...string) recorded {
+func (n *node) post(t testing.TB, status int, path, body string, fields ...string) recorded {
 	t.Helper()
 	res := n.do(t, "POST", path, body, fields...)
 	var got recorded
@@ -45,6 +45,7 @@ func TestRecordRefused(t *testing.T) {
 		{"/v1/runs/r/steps", `{"step_number": 3, "source_attributions": [` + sources + `]}`, 413, "1001 sources"},
 		{"/v1/runs/r/finish", `{"final_answer": "` + strings.Repeat("x", store.MaxRecord) + `"}`, 413, "the run itself"},
 		{"/v1/runs", strings.Repeat(" ", 32<<20+1), 413, "33554432 bytes"},
+		{"/v1/runs", `{"foo": 1, "bar": []}`, 400, "none of these members: bar, foo"},
 		{"/v1/tokens", `{"name": "` + strings.Repeat("x", 70<<10) + `"}`, 413, ""},
 	} {
 		res := n.do(t, "POST", test.path, test.body)
@@ -109,6 +110,65 @@ func TestRecordManySteps(t *testing.T) {
 	}
 	if n.read(t, "/v1/runs/many?limit=3", &run); len(run.Steps) != 3 || run.NextCursor == nil {
 		t.Errorf("%+v", run)
+	}
+}
+
+// TestSummaryPages follows a run's summary page by page: each step and each source is on one of them, and the answer with
+// its sentences on the first.
+func TestSummaryPages(t *testing.T) {
+	n := newNode(t, nil)
+	var steps []string
+	for i := range 23 {
+		steps = append(steps, fmt.Sprintf(`{"step_number": %d, "tool": "find", "search_results": [
+			{"document_id": "d%d", "title": "Lake %d", "content": "At lake %d volunteers counted %d nests."}]}`, i+1, i, i, i, i+40))
+	}
+	n.post(t, 201, "/v1/runs", `{"run_id": "r", "final_answer": "At lake 21 volunteers counted 61 nests.", "reasoning_steps": [`+
+		strings.Join(steps, ",")+`]}`)
+	type summary struct {
+		Answer    string `json:"final_answer"`
+		Sentences []struct {
+			Passages []struct {
+				DocumentID string `json:"document_id"`
+			}
+		}
+		Steps []struct {
+			Number int `json:"step_number"`
+		} `json:"reasoning_steps"`
+		Sources struct {
+			All []struct {
+				DocumentID string `json:"document_id"`
+			} `json:"all_sources"`
+		} `json:"source_summary"`
+		Page struct {
+			From, To int
+			Next     *int `json:"next_step"`
+			Steps    int
+		}
+	}
+	var numbers []int
+	sources := map[string]bool{}
+	from, pages := 0, 0
+	for next := &from; next != nil; pages++ {
+		var page summary
+		n.read(t, fmt.Sprintf("/v1/runs/r/summary?limit=5&from_step=%d", *next), &page)
+		for _, s := range page.Steps {
+			numbers = append(numbers, s.Number)
+		}
+		for _, s := range page.Sources.All {
+			sources[s.DocumentID] = true
+		}
+		first := pages == 0
+		if (page.Answer != "") != first || (len(page.Sentences) == 1) != first || page.Page.Steps != 23 {
+			t.Errorf("page %d: answer %q, %d sentences, %+v", pages, page.Answer, len(page.Sentences), page.Page)
+		}
+		if first && (len(page.Sentences[0].Passages) == 0 || page.Sentences[0].Passages[0].DocumentID != "d21" ||
+			!sources["d21"]) {
+			t.Errorf("the first page lacks the source of the answer: %+v", page)
+		}
+		next = page.Page.Next
+	}
+	if len(numbers) != 23 || !slices.IsSorted(numbers) || len(slices.Compact(numbers)) != 23 || len(sources) != 23 || pages != 5 {
+		t.Errorf("%d pages, steps %v, %d sources", pages, numbers, len(sources))
 	}
 }
 

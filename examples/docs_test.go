@@ -13,7 +13,7 @@ import (
 // Every relative link of a README leads to a file, and every example has one.
 func TestReadmes(t *testing.T) {
 	files, err := filepath.Glob("*/README.md")
-	if err != nil || len(files) != 7 {
+	if err != nil || len(files) != 8 {
 		t.Fatalf("found %q: %v", files, err)
 	}
 	for _, name := range append(files, "README.md") {

@@ -19,6 +19,7 @@ func TestExamples(t *testing.T) {
 	p := build(t)
 	t.Run("agent", p.testAgent)
 	t.Run("gosdk", p.testGoSDK)
+	t.Run("publish", p.testPublish)
 	t.Run("rag", p.testRAG)
 	t.Run("rag with a model", p.testRAGModel)
 	t.Run("python", p.testPython)

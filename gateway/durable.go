@@ -18,7 +18,7 @@ import (
 //
 //nolint:contextcheck // see above
 func (g *Gateway) Keep(_ context.Context, c *store.Call) error {
-	c.Of, c.AnswerID = c.AnswerID, newAnswerID() // a later id means a later state: the journal may be read twice
+	c.Of, c.AnswerID = c.AnswerID, NewAnswerID() // a later id means a later state: the journal may be read twice
 	c.Duration = time.Since(c.Started)           // its event is sent now
 	return g.makeDurable(c)
 }

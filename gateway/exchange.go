@@ -168,7 +168,7 @@ func (e *exchange) serve() {
 		return
 	}
 	if e.captured {
-		e.answerID = newAnswerID()
+		e.answerID = NewAnswerID()
 		if !e.labels.named {
 			if e.labels.run = traceOf(e.in.Header); e.labels.run == "" {
 				e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // a run of this call alone

@@ -394,8 +394,8 @@ const (
 	runPrefix    = "run_"
 )
 
-// newAnswerID returns a new answer id, which sorts after all that this process has created before.
-func newAnswerID() string { return answerPrefix + uuid.Must(uuid.NewV7()).String() } // crypto/rand never fails
+// NewAnswerID returns a new answer id, which sorts after all that this process has created before.
+func NewAnswerID() string { return answerPrefix + uuid.Must(uuid.NewV7()).String() } // crypto/rand never fails
 
 // NewRunID returns a new id for a run that does not consist of one captured call.
 func NewRunID() string { return runPrefix + uuid.Must(uuid.NewV7()).String() }

@@ -73,7 +73,7 @@ func TestRAG(t *testing.T) {
 					if len(d.Issues) > 0 {
 						t.Errorf("issues: %v", d.Issues)
 					}
-					wantSources(t, d, way != "llama-index") // its prompt leaves names out
+					wantSources(t, d)
 					wantMarks(t, answer.marks, d)
 					page := testenv.Must(fetch(t.Context(), w.gateway+"/ui/answers/"+*d.AnswerID))(t)
 					wantPage(t, answer.marks, string(page))
@@ -94,26 +94,20 @@ func (w *world) onlyAnswer(t *testing.T) *ibid.Document {
 	return w.document(t, *list.Answers[0].AnswerID)
 }
 
-// wantSources requires every passage, and nothing else, to be a source, with its name if the prompt has names.
-func wantSources(t *testing.T, d *ibid.Document, named bool) {
+// wantSources requires every passage, and nothing else, to be a source, with its name.
+func wantSources(t *testing.T, d *ibid.Document) {
 	t.Helper()
 	got := map[string]string{}
 	for _, s := range d.Sources {
 		name := cmp.Or(s.Filename, s.Title)
-		if s.Content == nil || named != (name != nil) {
+		if s.Content == nil || name == nil {
 			t.Fatalf("source %d: %+v", s.Index, s)
 		}
-		got[*s.Content] = ""
-		if named {
-			got[*s.Content] = *name
-		}
+		got[*s.Content] = *name
 	}
 	want := map[string]string{}
 	for _, p := range passages {
-		want[p.Text] = ""
-		if named {
-			want[p.Text] = p.Name
-		}
+		want[p.Text] = p.Name
 	}
 	testenv.Equal(t, "sources", want, got)
 }

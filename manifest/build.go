@@ -65,6 +65,9 @@ type Builder struct {
 	Body      []byte
 	BodyHash  string
 	MediaType string
+	// TextAt is the JSON Pointer of the answer's text in a body of the publisher's own form, for bodies whose octets are
+	// not known here; in a stream, of its parts in the data of the events named TextEvent.
+	TextAt, TextEvent string
 }
 
 // Excerpts selects the sources whose titles and words a manifest has.
@@ -207,7 +210,10 @@ func (w *buildState) manifest() (*Manifest, error) {
 
 // output returns the output, bound to the body or to the answer's text, or nil if there is neither.
 func (w *buildState) output() *Output {
-	o := &Output{MediaType: cmp.Or(w.MediaType, "text/plain; charset=utf-8"), Hash: w.BodyHash}
+	o := &Output{
+		MediaType: cmp.Or(w.MediaType, "text/plain; charset=utf-8"), Hash: w.BodyHash, TextAt: w.TextAt,
+		TextEvent: w.TextEvent,
+	}
 	switch {
 	case w.Body != nil:
 		o.Hash = snapshot.Hash(w.Body)

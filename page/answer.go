@@ -44,18 +44,27 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	body := p.answerView(
-		call, &answerOptions{ctx: r.Context(), feedback: feedback, readOnly: !mayWrite(r), trust: known},
+		call, &answerOptions{
+			ctx: r.Context(), feedback: feedback, readOnly: !mayWrite(r) || p.isPasted(call), trust: known,
+		},
 	)
+	if p.isPasted(call) {
+		body.Pasted = answerURL(call.AnswerID) + "/keep"
+	}
 	body.Tabs = tabsOf(call.AnswerID, call.Run, p.stepsIn(ctx, r.Who.Tenant, call.Run), "answer")
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
 
-// call returns a tenant's answer: from the gateway until the store has it.
+// call returns a tenant's answer: from the gateway until the store has it, or
+// one that was pasted.
 func (p *Page) call(ctx context.Context, tenant, id string) (*store.Call, error) {
 	if why := gateway.CheckID(id); why != "" {
 		return nil, httpx.BadRequest("The id of an answer "+why+".", "")
 	}
 	if call, ok := p.captured.Captured(tenant, id); ok {
+		return call, nil
+	}
+	if call := p.pasted.find(tenant, id); call != nil {
 		return call, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askStore)
@@ -112,6 +121,7 @@ type answerView struct {
 	Lost     []*useView // citations whose sources are not among the answer's
 	Live     bool
 	Tabs     *answerTabs // the pages about it; nil if it is not alone on its page
+	Pasted   string      // where its reader can have it stored; empty if it is not a pasted answer
 	Strip    bool        // the sources are a strip of tiles that opens
 	Said     int         // how much feedback people gave on it
 	Trust    *trustView
@@ -268,8 +278,9 @@ type layout struct {
 	sources   []*sourceView  // as in Answer.Sources
 	index     map[string]int // of those, by their id
 	ids       []string       // of citations, as written in attributes
-	places    []int          // by citation: the first chip it is in, from 1; 0 if it is in none
-	chips     int            // so far
+	places    []*chip        // by citation: the first chip it is in; nil if it is in none
+	chips     []*chip        // in the order of the text
+	merges    bool           // neighbouring chips of the same sources become one
 	links     []string       // where the chips of each source lead, by its index; empty for its row in the list
 	quoted    int            // bytes of quotes laid out so far
 	views     *template.Template
@@ -280,7 +291,7 @@ type layout struct {
 func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	a := call.Answer
 	l := &layout{
-		answerOptions: o, call: call, answer: a, index: map[string]int{}, places: make([]int, len(a.Citations)),
+		answerOptions: o, call: call, answer: a, index: map[string]int{}, places: make([]*chip, len(a.Citations)),
 		views: p.views["answer"], badges: map[badge]template.HTML{}, weighed: &weighed{},
 	}
 	if !o.live {
@@ -318,7 +329,8 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 		o.sentences.link(l)
 		shown = o.sentences.mark(l, how)
 	}
-	l.text = renderedHTML(shown, how)
+	l.merges = !o.live && !o.strip && o.sentences == nil // else words that are shown already would move
+	l.text = l.withChips(renderedHTML(shown, how))
 	return l
 }
 
@@ -458,79 +470,6 @@ func (a *standingSet) slugs() string {
 func (s *standing) wrongClass() string {
 	if s.Kind == badgeBad || s.Kind == badgeClose {
 		return " " + s.Kind
-	}
-	return ""
-}
-
-// writeChip returns a marker: a link to the first source's row, in the element that opens its card. The element's
-// attributes name its citations and rows.
-func (l *layout) writeChip(m ibid.Marker) string {
-	bare := ""
-	if at := slices.IndexFunc(m.Items, isBare); at >= 0 {
-		bare = ` <span class="no-source` + l.shownClass(wordBare) + `" data-s="` + slug(wordBare) + `">` + wordBare +
-			`</span>`
-		m.Items = slices.Delete(slices.Clone(m.Items), at, at+1)
-	}
-	if len(m.Items) == 0 {
-		return bare
-	}
-	l.chips++
-	first := &m.Items[0]
-	var cites []string
-	var rows []int
-	var here standingSet
-	for i := range m.Items {
-		rows = append(rows, m.Items[i].Number)
-		for _, c := range m.Items[i].Citations {
-			here.add(&l.standings[c])
-			if l.places[c] == 0 {
-				l.places[c] = l.chips
-			} else if l.places[c] == l.chips {
-				continue // it has two of these sources
-			}
-			cites = append(cites, l.ids[c])
-		}
-	}
-	at, worst := l.index[first.Source.ID], &here.worst
-	source, link := l.sources[at], "#"+l.prefix+"s-"+strconv.Itoa(first.Number)
-	if l.links != nil {
-		link = cmp.Or(l.links[at], link)
-	}
-	words := ""
-	if worst.Word != wordUnchecked {
-		words = `<span class="unseen">` + worst.Word + ": </span>"
-	}
-	words += `<span class="n">` + strconv.Itoa(first.Number) + "</span> <bdi>" + template.HTMLEscapeString(
-		text.Shorten(shortName(source.Site, source.Title), maxLabel),
-	) + "</bdi>"
-	if place := l.pagesOf(first); place != "" {
-		words += " <span>" + template.HTMLEscapeString(place) + "</span>"
-	}
-	if more := len(m.Items) - 1; more > 0 {
-		words += fmt.Sprintf(` <span class="more">+%d</span>`, more)
-	}
-	if worst.Note != "" {
-		words += ` <span class="note">` + template.HTMLEscapeString(worst.Note) + "</span>"
-	}
-	return fmt.Sprintf(
-		`<ibid-cite id="%sm-%d" data-s="%s" data-cites="%s" data-n="%s">`+
-			`<a class="chip %s" href="%s">%s</a></ibid-cite>`,
-		l.prefix, l.chips, here.slugs(), template.HTMLEscapeString(strings.Join(cites, " ")), joinNumbers(rows),
-		worst.Kind+l.shownClass(here.words...), template.HTMLEscapeString(link), words,
-	) + bare
-}
-
-// isBare reports whether an item of a marker says that a sentence has no source.
-func isBare(item ibid.MarkerItem) bool { return item.Source.ID == bareID }
-
-// pagesOf returns the pages of a source that the marker's citations name first; empty if they name none.
-func (l *layout) pagesOf(item *ibid.MarkerItem) string {
-	for _, c := range item.Citations {
-		for _, ref := range l.answer.Citations[c].Refs {
-			if place := pageWords(ref.Locator); ref.Source == item.Source.ID && place != "" {
-				return place
-			}
-		}
 	}
 	return ""
 }

@@ -306,10 +306,10 @@ func (l *layout) newQuote(s string) *quote {
 
 // back returns the id of the first chip of a citation; empty if it has none.
 func (l *layout) back(citation int) string {
-	if l.places[citation] == 0 {
+	if l.places[citation] == nil {
 		return ""
 	}
-	return l.prefix + "m-" + strconv.Itoa(l.places[citation])
+	return l.prefix + "m-" + strconv.Itoa(l.places[citation].shown().n)
 }
 
 // lastVerdict returns the last feedback on a citation; nil if there is none.

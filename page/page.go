@@ -71,6 +71,7 @@ type Page struct {
 	close    context.CancelFunc
 	captured httpx.Reader
 	bounds   *bounds
+	pasted   pastedAnswers
 	arriving arriving // answers asked for on a page that have not ended
 
 	weighings weighings
@@ -138,9 +139,12 @@ func (p *Page) routes() []httpx.Route {
 		{Pattern: "/ui/conversations/{id}/export", Scope: read, Handle: p.exportConversation},
 		{Pattern: "/ui/ask", Scope: read, Handle: p.shows("ask", p.showAsk)},
 		{Method: "POST", Pattern: "/ui/ask", Scope: store.ScopeProxy, Handle: p.ask},
+		{Pattern: "/ui/look", Scope: read, Handle: p.shows("look", p.showLook)},
+		{Method: "POST", Pattern: "/ui/look", Scope: read, Handle: p.look},
 
 		{Pattern: "/ui/answers/{id}", Scope: read, Handle: p.shows("answers", p.answer)},
 		{Method: "POST", Pattern: "/ui/answers/{id}/stop", Scope: store.ScopeProxy, Handle: p.stop},
+		{Method: "POST", Pattern: "/ui/answers/{id}/keep", Scope: write, Handle: p.keep},
 		{Pattern: "/ui/answers/{id}/live", Scope: read, Handle: p.liveAnswer, Stays: true},
 		{Pattern: "/ui/answers/{id}/export", Scope: read, Handle: p.exportAnswer},
 		{Pattern: "/ui/answers/{id}/verification", Scope: read, Handle: p.verification},

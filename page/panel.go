@@ -119,7 +119,9 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 		Source: s, Fragment: r.URL.Query().Has("fragment"), N: n, AnswerID: call.AnswerID, Title: sourceTitle(s),
 		Letter: letterOf(s), Site: siteOf(s), Open: passageURL(s, firstRef(call.Answer, s.ID)),
 	}
-	one := &panel{p: p, tenant: r.Who.Tenant, call: call, url: cleanAddress(s.URL), may: mayWrite(r), body: body}
+	one := &panel{
+		p: p, tenant: r.Who.Tenant, call: call, url: cleanAddress(s.URL), may: mayWrite(r) && !p.isPasted(call), body: body,
+	}
 	for _, add := range []func(context.Context) error{one.addQuotes, one.addSteps, one.addManifest} {
 		if err := add(ctx); err != nil {
 			return err

@@ -124,9 +124,9 @@ func readStanding(v *ibid.Verification) standing {
 
 // supportStanding returns whether the quotes of a citation support its claim, or differ from it, or whether a judge
 // denies it. The zero standing means that nobody has judged it. Support counts only if the quotes are known to be in
-// the source: because it was read again, or because a program took them from it.
+// the source: because it was read again, or because a program took them from it or gave them to the model.
 func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) standing {
-	isSupported := found || c.Origin == ibid.OriginInferred
+	isSupported := found || c.Origin == ibid.OriginInferred || claim != nil && quotesNothing(c)
 	switch label := supportBadge(c.Support); {
 	case claim != nil && len(claim.Differs) > 0 && claim.Finding == support.Differs:
 		said, found := line(claim.Differs[0].Claim), text.Shorten(line(claim.Differs[0].Excerpt), maxNote)

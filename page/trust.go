@@ -69,7 +69,7 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 	for i := range call.Answer.Sources {
 		hasWeb = hasWeb || openURL(&call.Answer.Sources[i]) != ""
 	}
-	if p.o.Rechecks && hasWeb && (r.Who.May(store.ScopeVerify) || r.Who.Token == "") {
+	if p.o.Rechecks && hasWeb && !p.isPasted(call) && (r.Who.May(store.ScopeVerify) || r.Who.Token == "") {
 		t.again = answerURL(call.AnswerID) + "/check"
 	}
 	if since := int64(number(r, "checking")); since > 0 {

@@ -107,7 +107,7 @@ func weigh(ctx context.Context, a *ibid.Answer, found excerpts) *weighed {
 		Plain: plainWords, Most: maxWeighed, Quote: func(c *ibid.Citation, ref *ibid.Ref) string {
 			s := a.Source(ref.Source)
 			if s == nil || strings.TrimSpace(ref.Quote) != "" || len(found[c.ID]) == 0 {
-				return ref.Quote
+				return verify.Given(a, ref)
 			}
 			return found[c.ID][cleanAddress(s.URL)]
 		},

@@ -29,6 +29,7 @@ var audited = map[string]store.AuditAction{
 	"POST /v1/chat": "", "DELETE /v1/chat/{id}/stream": "", "POST /ui/ask": "", "POST /ui/answers/{id}/stop": "",
 	"POST /{upstream}/{path...}": "", "POST /v1/runs": "", "POST /v1/runs/{id}/steps": "",
 	"POST /v1/runs/{id}/finish": "", "POST /v1/traces": "", "POST /v1/feedback": "", "POST /ui/feedback": "",
+	"POST /ui/look": "", "POST /ui/answers/{id}/keep": "",
 }
 
 // Actions of administrators are in the audit log with their actor, by whichever route.

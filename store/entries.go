@@ -65,8 +65,8 @@ func (s *Store) Entries(ctx context.Context, tenant string, q *Query) (page *Pag
 // entryCursor begins the cursors of the list of entries.
 const entryCursor = "e"
 
-// standsAlone selects calls that are an entry: the latest of each conversation, and those that are in none and in no run
-// of several steps. An answer that is fetched again keeps the time it began, but not its number.
+// standsAlone selects calls that are an entry: the latest of each conversation, and those that are in none and in no
+// run of several steps. An answer that is fetched again keeps the time it began, but not its number.
 const standsAlone = `CASE WHEN conversation IS NULL
 	THEN NOT EXISTS (SELECT 1 FROM runs WHERE runs.tenant = calls.tenant AND runs.id = calls.run AND ` + stepped + `)
 	ELSE NOT EXISTS (SELECT 1 FROM calls AS later WHERE later.tenant = calls.tenant

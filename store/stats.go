@@ -37,7 +37,8 @@ func (s *Store) Counts(ctx context.Context, tenant string) (*Counts, error) {
 	err := each(
 		ctx, s.db,
 		into(&c.Answers, &c.Conversations, &c.Runs, &c.Incidents),
-		"SELECT "+upTo("calls WHERE tenant = $1")+", "+nonEmpty(conversationTable())+", "+upTo("runs WHERE tenant = $1 AND "+stepped)+", "+
+		"SELECT "+upTo("calls WHERE tenant = $1")+", "+nonEmpty(conversationTable())+", "+
+			upTo("runs WHERE tenant = $1 AND "+stepped)+", "+
 			upTo("incidents WHERE tenant = $1"),
 		lookup(tenant), MaxCounted+1,
 	)

@@ -1,5 +1,5 @@
 // Package support checks whether passages support a claim: text in, verdicts out. By default it works offline, without
-// a model, in less than a millisecond per pair, and never invents a number.
+// a model, in about a millisecond per pair, and never invents a number.
 //
 // The terms:
 //

@@ -2,6 +2,9 @@ package support
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +59,25 @@ func TestScoreAllocates(t *testing.T) {
 	var s scorer
 	if n := testing.AllocsPerRun(100, func() { s.compare(c, list); s.score() }); n != 0 {
 		t.Errorf("scoring a pair allocates %g times", n)
+	}
+}
+
+// BenchmarkPair checks one claim against one passage, alone: what docs/support.md says of the time. The passage is a
+// paragraph about the claim's subject, and as much more of real pages, this module's documentation.
+func BenchmarkPair(b *testing.B) {
+	var pages strings.Builder
+	for _, name := range testenv.Must(filepath.Glob("../docs/*.md"))(b) {
+		pages.Write(testenv.Must(os.ReadFile(name))(b))
+	}
+	about, more := strings.Fields(benchPassage), strings.Fields(pages.String())
+	for _, n := range []int{len(about), 1_000, 10_000} {
+		text := strings.Join(append(slices.Clip(about), more[:n-len(about)]...), " ")
+		pair := []Pair{{Claim: benchClaim, Passages: []Passage{{Text: text}}}}
+		b.Run(fmt.Sprintf("words=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				testenv.Must(new(Lexical).Check(b.Context(), pair))(b)
+			}
+		})
 	}
 }
 

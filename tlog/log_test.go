@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -251,6 +252,28 @@ func TestVerifyProofRefuses(t *testing.T) {
 	} {
 		if _, err := tlog.VerifyProof(test.proof, test.digest, test.vkey); !errors.Is(err, test.want) {
 			t.Errorf("%s: VerifyProof = %v, want %v", test.name, err, test.want)
+		}
+	}
+}
+
+// A proof that is cut off anywhere, or lacks any of its lines, proves nothing.
+func TestTruncatedProof(t *testing.T) {
+	l := open(t, tlog.Options{})
+	appendN(t, l, 0, 300)
+	proof, err := l.Proof(t.Context(), tlogtest.Digest(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range proof {
+		if _, err := tlog.VerifyProof(proof[:n], tlogtest.Digest(7), l.VerifierKey()); err == nil {
+			t.Errorf("the first %d bytes of %d are a proof", n, len(proof))
+		}
+	}
+	lines := strings.SplitAfter(string(proof), "\n")
+	for i := range len(lines) - 1 {
+		cut := strings.Join(append(slices.Clone(lines[:i]), lines[i+1:]...), "")
+		if _, err := tlog.VerifyProof([]byte(cut), tlogtest.Digest(7), l.VerifierKey()); err == nil {
+			t.Errorf("without its line %d, %q, it is a proof", i, lines[i])
 		}
 	}
 }

@@ -14,13 +14,15 @@ import (
 // documentMembers are members of a run that may hold what it retrieved, if the run lists no steps.
 var documentMembers = []string{
 	"search_results", "retrieved_documents", "results", "documents", "sources", "source_documents", "citations",
-	"context", "contexts", "passages", "chunks", "references",
+	"context", "contexts", "passages", "chunks", "references", "source_nodes", "docs",
 }
 
 // readOther reads a run that lists no steps but a conversation as messages, as programs keep it for a model, or
 // documents under another name. It reports what it read, since a name may mean something else, and what it could not.
 func (t *Trail) readOther() {
 	t.readConversation()
+	t.readNames()
+	t.readAnswers()
 	for _, name := range documentMembers {
 		raw := t.Extra[name]
 		if len(t.Steps) > 0 || len(raw) == 0 || isEmptyValue(raw) {
@@ -63,16 +65,22 @@ func (t *Trail) readDocuments(name string, r *passage.Result) bool {
 }
 
 // messageMembers are members of a run that may hold a conversation.
-var messageMembers = []string{"messages", "input", "output"}
+var messageMembers = []string{
+	"messages", "input", "output", "items", "new_items", "history", "chat_history", "conversation", "all_messages",
+}
 
 // readConversation reads the messages of a run, or the input and the output of a model's last call.
 func (t *Trail) readConversation() {
 	name, raw := "messages", t.Extra["messages"]
 	if len(raw) == 0 {
-		name, raw = "input", slices.Clone(t.Extra["input"])
-		if !isConversation(raw) {
+		at := slices.IndexFunc(messageMembers, func(name string) bool {
+			return name != "output" && isConversation(t.Extra[name])
+		})
+		if at < 0 {
 			return
 		}
+		name = messageMembers[at]
+		raw = slices.Clone(t.Extra[name])
 		if output := t.Extra["output"]; isConversation(output) {
 			raw = append(append(raw[:len(raw)-1], ','), output[1:]...)
 			delete(t.Extra, "output")
@@ -104,7 +112,7 @@ func isConversation(raw json.RawMessage) bool {
 		kind := m["type"] // of an item without a role, such as a tool's output
 		if (!isRole || len(role) == 0 || role[0] != '"') &&
 			!strings.Contains(string(kind), "call") && !strings.Contains(string(kind), "function") &&
-			!strings.Contains(string(kind), "reasoning") {
+			!strings.Contains(string(kind), "reasoning") && !isMessage(m) {
 			return false
 		}
 		if present(m, []string{"step_number", "intermediate_answer", "source_attributions"}) != "" {

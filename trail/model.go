@@ -180,6 +180,7 @@ func (s Step) MarshalJSON() ([]byte, error) {
 	w.orOmit("fed", fed)
 	w.orOmit("nested_run", s.Nested)
 	w.orOmit("issues", s.Issues)
+	w.own = append(w.own, certainRunNames...) // with one of these it would be read as a run
 	return w.object(s.Extra)
 }
 

@@ -180,7 +180,7 @@ func (r *reader) element(t *Trail, raw json.RawMessage, place string) error {
 		return malformed("%s%s, want an object", prefixed(place), describe(raw))
 	case other != "":
 		return malformed("%s%s, want a run", prefixed(place), other)
-	case isRun(members):
+	case isRun(members), isForeignRun(members):
 		return r.run(t, members, place)
 	case present(members, stepNames) != "":
 		return r.step(t, members, place)
@@ -279,7 +279,9 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 		}
 	}
 	if len(elements) == 0 && len(t.Steps) == 0 {
-		t.readOther()
+		if elements = t.takeOtherSteps(); len(elements) == 0 {
+			t.readOther()
+		}
 	}
 	for i, element := range elements {
 		members := readObject(element)
@@ -290,9 +292,14 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 		if members == nil {
 			return malformed("%s: %s, want a step", place, describe(element))
 		}
-		if err := r.step(t, members, place); err != nil {
-			return err
+		for _, step := range foreignSteps(members) {
+			if err := r.step(t, step, place); err != nil {
+				return err
+			}
 		}
+	}
+	if len(elements) > 0 {
+		t.readNames()
 	}
 	return nil
 }

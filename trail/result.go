@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -18,9 +19,57 @@ const resultPrefix = "result of "
 // AddResult adds what the step's tool returned to its sources: JSON, or a string in JSON. Documents in it, in any of
 // the forms that searches, retrievers and MCP servers return them, become sources with their own names, and so do
 // documents that its text lays out as in a prompt. Any other text is one source, titled "result of search_notes (step
-// 2)". What cannot be read, such as an image, is an issue of the step. It reports whether there was anything to read.
+// 2)". A result that is a text of the step's inputs, as of a tool that takes the final answer, is none. What cannot be
+// read, such as an image, is an issue of the step. It reports whether there was anything to read.
 func (s *Step) AddResult(result json.RawMessage) bool {
+	if s.isEcho(result) {
+		return true
+	}
 	return s.addResult(passage.ReadJSON(result))
+}
+
+// minEcho is how many bytes what a tool returned must have to be recognised in what it was called with.
+const minEcho = 20
+
+// isEcho reports whether a tool returned words that it was called with.
+func (s *Step) isEcho(result json.RawMessage) bool {
+	var said string
+	if json.Unmarshal(result, &said) != nil {
+		return false
+	}
+	if said = strings.TrimSpace(said); len(said) < minEcho {
+		return false
+	}
+	return strings.TrimSpace(s.Question) == said || hasText(s.Inputs, said)
+}
+
+// hasText reports whether a JSON value is a text, or a list or an object that contains it.
+func hasText(raw json.RawMessage, text string) bool {
+	var value any
+	if !bytes.Contains(raw, []byte(`"`)) || json.Unmarshal(raw, &value) != nil {
+		return false
+	}
+	todo := []any{value}
+	for len(todo) > 0 {
+		last := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		switch v := last.(type) {
+		case string:
+			if strings.TrimSpace(v) == text {
+				return true
+			}
+			if v = strings.TrimSpace(v); strings.HasPrefix(v, "{") && hasText(json.RawMessage(v), text) {
+				return true
+			}
+		case []any:
+			todo = append(todo, v...)
+		case map[string]any:
+			for _, member := range v {
+				todo = append(todo, member)
+			}
+		}
+	}
+	return false
 }
 
 func (s *Step) addResult(r *passage.Result) bool {

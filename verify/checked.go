@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -36,7 +38,7 @@ type checked struct {
 	stored     bool             // not fetched from its URL by this job
 	bare       bool             // from a file without a header
 	man        *manifest.Manifest
-	contexts   []string           // for each claim of an answer document, the sentence that it is a part of, or ""
+	words      []citedWords       // for each claim of an answer document; nil for a manifest
 	problems   []manifest.Problem // of man
 	lookup     *index             // of man; nil until it is first used
 	keysSeen   bool               // its keys come from its origin, not only from a bundle
@@ -74,6 +76,18 @@ func (m *checked) foundAt(code Status, path, detail string) {
 func (m *checked) verify(ctx context.Context) error {
 	m.all.visited[m.url] = true
 	snap, err := m.fetchTrusted(ctx, m.url, maxManifest)
+	for last := time.Now().Add(m.Wait); err == nil && snap.Status == http.StatusAccepted; {
+		pause := retryAfter(snap.Header)
+		if time.Now().Add(pause).After(last) {
+			break
+		}
+		select {
+		case <-time.After(pause):
+			snap, err = m.fetchAgain(ctx, m.url, maxManifest)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -91,6 +105,21 @@ func (m *checked) verify(ctx context.Context) error {
 		m.served = newSigned(m.url, snap.Status, snap.Header, snap.Octets)
 	}
 	return m.check(ctx)
+}
+
+// The pauses before a manifest that is not built yet is fetched again: without Retry-After, and the shortest.
+const (
+	usualPause = 2 * time.Second
+	leastPause = time.Second
+)
+
+// retryAfter returns how long a response asks to wait, in seconds; a date, which clocks disagree about, is not read.
+func retryAfter(h http.Header) time.Duration {
+	n, err := strconv.Atoi(strings.TrimSpace(h.Get("Retry-After")))
+	if err != nil || n < 0 || n > 1<<20 {
+		return usualPause
+	}
+	return max(leastPause, time.Duration(n)*time.Second)
 }
 
 // newSigned returns a manifest as a response served it.

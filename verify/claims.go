@@ -94,8 +94,8 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 	for i := range reports {
 		r := &reports[i]
 		all[i].ClaimReport = r
-		if len(m.contexts) > 0 {
-			all[i].context = m.contexts[i]
+		if len(m.words) > 0 {
+			all[i].context, all[i].given = m.words[i].context, m.words[i].given
 		}
 		for k := range r.Sources {
 			s := &r.Sources[k]

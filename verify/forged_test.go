@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/verify"
@@ -84,6 +85,77 @@ func TestOutputBound(t *testing.T) {
 	for name, b := range map[string]string{"document": twice(`"text":"`+forged+`"`, `"Text":"`+answer+`"`), "bundle": `{"target_uri":"a","body":"","Body":"x"}`} {
 		if r, err := w.verifier().Bytes(t.Context(), []byte(b), nil); err == nil {
 			t.Errorf("a %s with a duplicate member was verified: %s", name, r.State)
+		}
+	}
+}
+
+// A manifest is bound to a body of the publisher's own form that holds the text in one place, or where its output says.
+func TestOutputHeld(t *testing.T) {
+	w := newWorld(t)
+	quoted := func(s string) string { return string(testenv.Must(json.Marshal(s))(t)) }
+	stream := func(event, pattern string, parts ...string) string {
+		var b strings.Builder
+		for _, part := range parts {
+			fmt.Fprintf(&b, "event: %s\ndata: "+pattern+"\n\n", event, quoted(part))
+		}
+		return b.String()
+	}
+	const page, sse = "application/json", "text/event-stream"
+	for name, test := range map[string]struct {
+		at, event, mediaType, body string
+		bound                      bool
+	}{
+		"a member":                {"", "", page, `{"model":"m","answer":` + quoted(answer) + `,"cost":1}`, true},
+		"white space":             {"", "", page, `{"data":[{"answer":` + quoted(" "+answer+"\n") + `}]}`, true},
+		"two members":             {"", "", page, `{"answer":` + quoted(answer) + `,"debug":` + quoted(answer) + `}`, false},
+		"one changed digit":       {"", "", page, `{"answer":` + quoted(strings.Replace(answer, "1874", "1875", 1)) + `}`, false},
+		"twice under one name":    {"", "", page, `{"answer":` + quoted(forged) + `,"answer":` + quoted(answer) + `}`, false},
+		"a name":                  {"", "", page, `{` + quoted(answer) + `:1}`, false},
+		"events":                  {"", "", sse, stream("token", `{"delta":%s}`, answer[:9], answer[9:]) + "event: end\ndata: {}\n\n", true},
+		"events, plain":           {"", "", sse, "data: " + answer + "\n\n", true},
+		"events, changed":         {"", "", sse, stream("token", `{"delta":%s}`, answer[:9], "x", answer[9:]), false},
+		"the stated member":       {"/answer", "", page, `{"answer":` + quoted(answer) + `,"debug":` + quoted(answer) + `}`, true},
+		"not the stated member":   {"/answer", "", page, `{"answer":` + quoted(forged) + `,"debug":` + quoted(answer) + `}`, false},
+		"the stated events":       {"/delta", "token", sse, stream("token", `{"delta":%s}`, answer) + stream("echo", `{"delta":%s}`, answer), true},
+		"not the stated events":   {"/delta", "token", sse, stream("token", `{"delta":%s}`, forged) + stream("echo", `{"delta":%s}`, answer), false},
+		"a stream sent as a page": {"", "", page, stream("token", `{"delta":%s}`, answer), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := w.manifestAt("/runs/r/cite/" + strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", ""))
+			m.Output.TextAt, m.Output.TextEvent = test.at, test.event
+			s := w.publish(m)
+			if r := w.sent(s, test.mediaType, test.body); test.bound {
+				wants(t, r, verify.Trusted, verify.OutputBound)
+			} else {
+				wants(t, r, verify.Invalid, verify.OutputMismatch)
+			}
+		})
+	}
+}
+
+// The manifest of a live answer is waited for, as its Retry-After asks.
+func TestWait(t *testing.T) {
+	for _, test := range []struct {
+		wait  time.Duration
+		state verify.State
+		asked int
+	}{{5 * time.Second, verify.Trusted, 2}, {0, verify.Pending, 1}} {
+		w := newWorld(t)
+		w.publish(w.manifest())
+		first := true
+		w.handle(cite, func(rw http.ResponseWriter, r *http.Request) {
+			if first {
+				first = false
+				rw.Header().Set("Retry-After", "1")
+				rw.WriteHeader(http.StatusAccepted)
+				return
+			}
+			w.pub.Handler().ServeHTTP(rw, r)
+		})
+		v := w.verifier()
+		v.Wait = test.wait
+		if r := testenv.Must(v.URL(t.Context(), w.origin+anAnswer))(t); r.State != test.state || w.asked(cite) != test.asked {
+			t.Errorf("waiting %v: %s, asked %d times", test.wait, r.State, w.asked(cite))
 		}
 	}
 }

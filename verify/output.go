@@ -88,6 +88,12 @@ func isOutput(out *manifest.Output, r *Response) string {
 	if isMarkup(r.Header.Get("Content-Type")) || !utf8.Valid(r.Body) {
 		return ""
 	}
+	if out.TextAt != "" {
+		if _, at := heldText(out, r); at != "" {
+			return "its text, at " + at + ", has the hash"
+		}
+		return ""
+	}
 	text, known := answerText(r.Body)
 	if !known {
 		text = new(string(r.Body))
@@ -99,6 +105,10 @@ func isOutput(out *manifest.Output, r *Response) string {
 		return "the text of its answer has the hash"
 	case out.TextHash != "" && normalWithHash(out, text) != nil:
 		return "its text has the hash"
+	case !known:
+		if _, at := heldText(out, r); at != "" {
+			return "the text at " + at + " has the hash, and nothing else in it does"
+		}
 	}
 	return ""
 }
@@ -125,6 +135,9 @@ func (m *checked) checkSpans(ctx context.Context) {
 	out, r := m.man.Output, m.response
 	answer, _ := answerText(r.Body)
 	texts := []*string{answer}
+	if held, at := heldText(out, r); at != "" {
+		texts = append(texts, &held)
+	}
 	if utf8.Valid(r.Body) {
 		texts = append(texts, new(string(r.Body)))
 	}

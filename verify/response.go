@@ -18,6 +18,7 @@ import (
 	"github.com/ibidhq/ibid/internal/unpack"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
 )
 
 // URL fetches an answer and verifies what it announces. If the URL is that of a manifest, the manifest is verified by
@@ -387,14 +388,15 @@ func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Re
 	j := v.job(KindDocument, name)
 	m := j.newChecked("")
 	m.stored = true
-	m.man, m.contexts = quotes(a)
+	m.man, m.words = quotes(a)
 	if j.RequireLevel > 0 {
 		j.report.found(LevelNotMet,
 			"An answer document has no manifest, which is level 0, and level %d is required.", j.RequireLevel)
 	}
 	if len(m.man.Claims) == 0 {
 		j.report.found(NothingQuoted,
-			"No citation of the answer quotes its source, so there is nothing to compare.")
+			"No citation of the answer quotes its source, and what the model was given of it is not known, so there "+
+				"is nothing to compare.")
 		return j.finished(), nil
 	}
 	unsigned := newFinding(Unsigned, "The answer is not signed.")
@@ -405,47 +407,56 @@ func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Re
 	return j.result(m.checkClaims(ctx))
 }
 
-// quotes returns the citations of an answer that quote a source, as a manifest, and for each claim the sentence that it
-// is a part of, if it is one. Citations of the same words are one claim: their quotes are read together.
-func quotes(a *ibid.Answer) (man *manifest.Manifest, contexts []string) {
+// citedWords is what is known of a claim of an answer document beside its manifest.
+type citedWords struct {
+	context string            // the sentence that it is a part of; empty if it is none
+	given   []support.Passage // see [evidence]
+}
+
+// quotes returns the citations of an answer as a manifest: those that quote a source, and those of sources that the
+// model was given. Citations of the same words are one claim: their quotes are read together.
+func quotes(a *ibid.Answer) (man *manifest.Manifest, all []citedWords) {
 	man = &manifest.Manifest{TextProfile: manifest.TextProfile}
 	claimOf := map[ibid.Span]int{}
 	for i := range a.Citations {
 		c := &a.Citations[i]
-		claim, at, context := manifest.Claim{ID: c.ID}, ibid.Span{}, ""
+		claim, at, words := manifest.Claim{ID: c.ID}, ibid.Span{}, citedWords{}
 		for _, span := range []ibid.Span{c.Span, c.Claim} {
 			if span.Start >= 0 && span.Start < span.End && span.End <= len(a.Text) {
-				claim.Text, at, context = a.Text[span.Start:span.End], span, SentenceOf(a.Text, span)
+				claim.Text, at, words.context = a.Text[span.Start:span.End], span, SentenceOf(a.Text, span)
 			}
 		}
 		for k := range c.Refs {
 			src, quote := a.Source(c.Refs[k].Source), c.Refs[k].Quote
-			if src == nil || quote == "" {
+			given := Given(a, &c.Refs[k])
+			if src == nil || given == "" {
 				continue
 			}
-			address := src.URL
-			if _, err := snapshot.CleanURL(address); err != nil {
-				address = manifest.SourceURN + src.ID
+			cs := manifest.ClaimSource{Source: src.ID, URL: src.URL, ExcerptOrigin: manifest.OriginProvider}
+			if _, err := snapshot.CleanURL(cs.URL); err != nil || quote == "" {
+				cs.URL = manifest.SourceURN + src.ID
+				words.given = append(words.given, support.Passage{ID: cs.URL, Text: given})
+			}
+			if quote != "" {
+				cs.Excerpt = &manifest.Excerpt{Exact: quote}
 			}
 			if !slices.ContainsFunc(man.Sources, func(s manifest.Source) bool { return s.ID == src.ID }) {
-				man.Sources = append(man.Sources, manifest.Source{ID: src.ID, URL: address, Title: src.Title})
+				man.Sources = append(man.Sources, manifest.Source{ID: src.ID, URL: cs.URL, Title: src.Title})
 			}
-			claim.Sources = append(claim.Sources, manifest.ClaimSource{
-				Source: src.ID, URL: address,
-				Excerpt: &manifest.Excerpt{Exact: quote}, ExcerptOrigin: manifest.OriginProvider,
-			})
+			claim.Sources = append(claim.Sources, cs)
 		}
 		n, there := claimOf[at]
 		switch {
 		case len(claim.Sources) == 0:
 		case there && at.Len() > 0:
 			man.Claims[n].Sources = append(man.Claims[n].Sources, claim.Sources...)
+			all[n].given = append(all[n].given, words.given...)
 		default:
 			claimOf[at] = len(man.Claims)
-			man.Claims, contexts = append(man.Claims, claim), append(contexts, context)
+			man.Claims, all = append(man.Claims, claim), append(all, words)
 		}
 	}
-	return man, contexts
+	return man, all
 }
 
 // recognise tells what a JSON document is by the names of its members, or returns "" if it is of no known kind.

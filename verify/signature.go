@@ -263,6 +263,9 @@ func (j *job) directory(ctx context.Context, at string, again bool) *directory {
 	if d = kept; kept == nil || again || j.now.Sub(kept.FetchedAt) > cmp.Or(j.KeyTTL, defaultKeyTTL) {
 		d = j.fetchKeys(ctx, at)
 		if d.err == nil {
+			d.err = j.rememberRevoked(ctx, at, d)
+		}
+		if d.err == nil {
 			if b, err := json.Marshal(d); err == nil {
 				_ = j.Memory.Replace(ctx, memoryKeys, at, b) // at worst it is fetched again
 			}
@@ -378,7 +381,60 @@ func (m *checked) findKey(ctx context.Context, id string) (key *keyring.Key, cod
 	case m.stored && code == KeyUnavailable:
 		key = keyByID(m.served.JWKS, id, m.TestKeys)
 	}
-	return key, code, why
+	if key == nil {
+		return nil, code, why
+	}
+	if err := m.staysRevoked(ctx, at, key); err != nil {
+		return nil, KeyUnavailable, sentence("Whether the key was revoked before could not be looked up", err)
+	}
+	return key, "", ""
+}
+
+// staysRevoked revokes a key that its origin ever called revoked, from the earliest such time: who stole the key may be
+// able to publish keys, too, and a publisher may have restored an old copy of them.
+func (m *checked) staysRevoked(ctx context.Context, at string, key *keyring.Key) error {
+	known, err := m.revokedBefore(ctx, at, key.ID)
+	if err == nil && !known.IsZero() && (key.RevokedAt.IsZero() || known.Before(key.RevokedAt)) {
+		key.RevokedAt = known
+	}
+	return err
+}
+
+// revokedBefore returns the earliest time from which an origin ever called a key revoked, zero if it did not.
+func (j *job) revokedBefore(ctx context.Context, at, id string) (known time.Time, err error) {
+	b, err := j.Memory.Recall(ctx, memoryRevoked, at+" "+id)
+	if err != nil || known.UnmarshalText(b) != nil {
+		return time.Time{}, err
+	}
+	return known, nil
+}
+
+// rememberRevoked remembers which of an origin's keys are revoked.
+func (j *job) rememberRevoked(ctx context.Context, at string, d *directory) error {
+	for _, set := range [][]byte{d.Active, d.Former} {
+		if set == nil {
+			continue
+		}
+		keys, err := keyring.ParseDirectory(set, &keyring.ParseOptions{TestKeys: true})
+		if err != nil {
+			return err
+		}
+		for i := range keys {
+			revoked := keys[i].RevokedAt
+			if revoked.IsZero() {
+				continue
+			}
+			known, err := j.revokedBefore(ctx, at, keys[i].ID)
+			if err == nil && (known.IsZero() || revoked.Before(known)) {
+				text, _ := revoked.MarshalText() // fails only after the year 9999, which no directory may name
+				err = j.Memory.Replace(ctx, memoryRevoked, at+" "+keys[i].ID, text)
+			}
+			if err != nil {
+				return fmt.Errorf("remembering a revoked key of %s: %w", at, err)
+			}
+		}
+	}
+	return nil
 }
 
 func (m *checked) keyIn(d *directory, id string) (*keyring.Key, Status, string) {

@@ -9,6 +9,7 @@ import (
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/tlog"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -187,6 +188,48 @@ func TestThreatLogRewritten(t *testing.T) {
 	wants(t, r, verify.Trusted, verify.Logged)
 	if r.Manifests[0].LogSize != 3 {
 		t.Errorf("the log has %d entries, want 3", r.Manifests[0].LogSize)
+	}
+}
+
+// A log that shows a verifier another history than before is noticed, whatever its size, and also after it went back to
+// a part of the first one, which cannot be compared.
+func TestThreatLogSplitView(t *testing.T) {
+	leaf := func(n byte) tlog.Leaf { return tlog.Leaf{n} }
+	w := newWorld(t)
+	s := w.publish(w.manifest())
+	digest := s.Digest()
+	history := func(leaves ...tlog.Leaf) *tlog.Log {
+		l := newLog(t, w.host()+"/log", logSigner(t, w.ring))
+		if _, err := l.Append(t.Context(), leaves...); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	seen := []tlog.Leaf{digest, leaf(1), leaf(2), leaf(3)}
+	type view struct {
+		leaves []tlog.Leaf
+		state  verify.State
+		code   verify.Status
+	}
+	for name, views := range map[string][]view{
+		"same size":                 {{[]tlog.Leaf{digest, leaf(1), leaf(2), leaf(9)}, verify.Invalid, verify.LogInconsistent}},
+		"other order":               {{[]tlog.Leaf{leaf(1), digest, leaf(2), leaf(3)}, verify.Invalid, verify.LogInconsistent}},
+		"larger":                    {{[]tlog.Leaf{digest, leaf(1), leaf(2), leaf(9), leaf(4), leaf(5)}, verify.Invalid, verify.LogInconsistent}},
+		"smaller":                   {{[]tlog.Leaf{digest, leaf(9)}, verify.Unverifiable, verify.LogUnavailable}},
+		"rollback":                  {{seen[:1], verify.Unverifiable, verify.LogUnavailable}, {seen, verify.Trusted, verify.Logged}},
+		"rollback, then a fork":     {{seen[:2], verify.Unverifiable, verify.LogUnavailable}, {[]tlog.Leaf{digest, leaf(1), leaf(9), leaf(3), leaf(4)}, verify.Invalid, verify.LogInconsistent}},
+		"growth, rollback and fork": {{append(seen[:4:4], leaf(4)), verify.Trusted, verify.Logged}, {seen, verify.Unverifiable, verify.LogUnavailable}, {append(seen[:4:4], leaf(8)), verify.Invalid, verify.LogInconsistent}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := w.verifier()
+			v.Memory = &verify.MemoryMap{}
+			for _, next := range append([]view{{seen, verify.Trusted, verify.Logged}}, views...) {
+				l := history(next.leaves...)
+				w.proof(l, digest)
+				w.pub.Log = l
+				wants(t, w.report(v), next.state, next.code)
+			}
+		})
 	}
 }
 

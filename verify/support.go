@@ -20,6 +20,7 @@ type evidence struct {
 
 	context string // the sentence that the claim is a part of; empty if it is none, or that is unknown
 	results []SourceResult
+	given   []support.Passage // what the model was given of sources that have no address to be read at
 }
 
 // isSlice reports whether a manifest records only the place of an excerpt, neither its words nor their hash.
@@ -54,6 +55,9 @@ func compareClaims(ctx context.Context, claims []evidence, checker support.Check
 			if !seen[p] {
 				seen[p], all = true, append(all, p)
 			}
+		}
+		if len(passages) == 0 {
+			passages = c.given
 		}
 		if len(passages) > 0 {
 			asked = append(asked, i)

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/internal/httpsig"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -88,6 +90,45 @@ func TestThreatStolenKeyOfTwo(t *testing.T) {
 		}
 	}
 	wants(t, w.report(w.verifier()), verify.Trusted, verify.NotLogged)
+}
+
+// A key that was called revoked stays revoked, although the publisher's keys, or those of whoever took over its site, no
+// longer say so, or give a later time. What another origin says of the key does not matter.
+func TestThreatRevokedKeyReappears(t *testing.T) {
+	for name, late := range map[string]time.Duration{"as good": -1, "as revoked later": 30 * time.Minute} {
+		w := newWorld(t)
+		m := w.manifest()
+		w.put(m, w.sign(m, w.now), cite)
+		directory := testenv.Must(w.ring.Directory(true))(t)
+		id := w.ring.List()[1].ID
+		v := w.verifier()
+		v.Memory, v.KeyTTL, v.Trust = &verify.MemoryMap{}, time.Minute, append(v.Trust, id)
+		wants(t, w.report(v), verify.Trusted, verify.NotLogged)
+		w.advance(2 * time.Hour)
+		w.revoke(w.now.Add(-time.Hour))
+		wants(t, w.report(v), verify.Invalid, verify.KeyRevoked)
+		w.advance(2 * time.Hour)
+		wants(t, w.report(v), verify.Invalid, verify.KeyRevoked)
+		if late > 0 {
+			directory = bytes.Replace(directory, []byte(`"use"`), fmt.Appendf(nil, `"revoked_at":%d,"use"`, w.now.Add(late).Unix()), 1)
+		}
+		for _, path := range []string{manifest.DirectoryPath, manifest.KeysPath} {
+			w.page(path, keyring.MediaType, string(directory))
+		}
+		for range 3 { // also when the keys are fetched once more
+			w.advance(25 * time.Hour)
+			wants(t, w.report(v), verify.Invalid, verify.KeyRevoked)
+		}
+		other := w.verifier() // that never saw the revocation, and one that saw it of another origin
+		other.Memory = &verify.MemoryMap{}
+		at := testenv.Must(w.now.MarshalText())(t)
+		if err := other.Memory.Replace(t.Context(), "revoked", "https://other.example "+id, at); err != nil {
+			t.Fatal(err)
+		}
+		if r := w.report(other); late < 0 && r.State == verify.Invalid {
+			t.Errorf("%s, never seen as revoked: %s\n%s", name, r.State, text(r))
+		}
+	}
 }
 
 // Offline there is no log: a signature of a bundle whose key was revoked since cannot be checked.

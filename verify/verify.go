@@ -48,7 +48,11 @@ type Verifier struct {
 
 	SourceTTL  time.Duration // how long a passing result for a source is reused; 0 means 24 h, negative never
 	FailureTTL time.Duration // how long any other result is; 0 means 15 min, negative never
-	KeyTTL     time.Duration // how long fetched keys are not fetched again; 0 means 5 min, negative always fetches
+	// Wait is how long a manifest that is not built yet is waited for, as its Retry-After asks: until then each fetch of a
+	// live answer announces one that is not built. 0 means not at all.
+	Wait time.Duration
+
+	KeyTTL time.Duration // how long fetched keys are not fetched again; 0 means 5 min, negative always fetches
 
 	Limits   Limits
 	Name     string           // of the verifier, in reports and incidents; empty means ibid
@@ -150,6 +154,7 @@ const (
 	memoryManifest   = "manifest"   // URL → SHA-256 of the body first seen there
 	memoryOutput     = "output"     // SHA-256 of a manifest → hash of the response it was seen with
 	memoryKeys       = "keys"       // origin → its keys and discovery document, with the time
+	memoryRevoked    = "revoked"    // origin and key → the earliest time from which the origin ever called it revoked
 	memoryCheckpoint = "checkpoint" // origins of publisher and log → the largest checkpoint seen
 	memoryResult     = "verdict"    // claim and source → result, with the time
 	memoryLog        = "log"        // origin of a publisher → the first log it named
@@ -347,10 +352,7 @@ func (j *job) result(err error) (*Report, error) {
 
 // fetchDocument fetches a document, once per job and within its limits. The error is a [*snapshot.FetchError].
 func (j *job) fetchDocument(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Snapshot, error) {
-	key := clean(r.URL)
-	if r.NoRedirect {
-		key = fmt.Sprintf("trust %d %s", r.MaxBytes, key)
-	}
+	key := documentKey(r)
 	j.all.mu.Lock()
 	fetched := j.all.docs[key]
 	if fetched == nil {
@@ -359,6 +361,14 @@ func (j *job) fetchDocument(ctx context.Context, r *snapshot.FetchRequest) (*sna
 	}
 	j.all.mu.Unlock()
 	return fetched()
+}
+
+// documentKey is what a fetched document is known by in its job.
+func documentKey(r *snapshot.FetchRequest) string {
+	if r.NoRedirect {
+		return fmt.Sprintf("trust %d %s", r.MaxBytes, clean(r.URL))
+	}
+	return clean(r.URL)
 }
 
 // fetch fetches a document if the limits allow it, before the job's deadline, and without retries from a host that
@@ -425,10 +435,23 @@ func blocked(address, reason, why string) error {
 // fetchTrusted fetches a document that decisions of trust rest on: no redirects, no content codings, neither read from
 // nor kept as a copy.
 func (j *job) fetchTrusted(ctx context.Context, address string, most int64) (*snapshot.Snapshot, error) {
-	return j.fetchDocument(ctx, &snapshot.FetchRequest{
+	return j.fetchDocument(ctx, trusted(address, most))
+}
+
+func trusted(address string, most int64) *snapshot.FetchRequest {
+	return &snapshot.FetchRequest{
 		URL: address, NoRedirect: true, Identity: true, NoCopy: true, MaxBytes: most,
 		Accept: "application/json, */*;q=0.1",
-	})
+	}
+}
+
+// fetchAgain is fetchTrusted for a document that may have changed within the job.
+func (j *job) fetchAgain(ctx context.Context, address string, most int64) (*snapshot.Snapshot, error) {
+	r := trusted(address, most)
+	j.all.mu.Lock()
+	delete(j.all.docs, documentKey(r))
+	j.all.mu.Unlock()
+	return j.fetchDocument(ctx, r)
 }
 
 // addToDo adds n to the total of a stage.

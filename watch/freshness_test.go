@@ -324,7 +324,7 @@ func freshnessRecorded(t *testing.T, s *store.Store) {
 	// The summary shows it for the passages of the sentence and of the document.
 	run := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, "work"))(t)
 	sum := run.Summary(nil)
-	sum.Links = testenv.Must(run.Link(t.Context(), nil, nil))(t)
+	sum.SetLinks(testenv.Must(run.Link(t.Context(), nil, nil))(t))
 	text := string(testenv.Must(json.Marshal(sum))(t))
 	if n := strings.Count(text, `"verification":{"status":"excerpt-altered"`); n != 6 { // two rows, the document twice, its passage, the sentence's
 		t.Errorf("the summary has it %d times: %s", n, text)

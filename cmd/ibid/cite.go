@@ -22,6 +22,7 @@ import (
 	"github.com/ibidhq/ibid/internal/frame"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
+	"github.com/ibidhq/ibid/tee"
 )
 
 // asJSON is the value of --as that --json is short for.
@@ -353,6 +354,10 @@ func (job *citeJob) read(in *input, r *reading) error {
 	answer, decodeErr := decoder.Answer()
 	if answer.Format == ibid.Generic && errors.Is(readErr, io.ErrUnexpectedEOF) {
 		answer.Complete = false // text alone does not show that it is truncated
+	}
+	if damage, ok := errors.AsType[*unpackError](readErr); ok {
+		issue := ibid.Issue{Code: tee.IssueDamagedEncoding, Detail: damage.Error()}
+		answer.Issues = append(answer.Issues, issue)
 	}
 	r.answer = answer
 	if errors.Is(readErr, errUnpacked) {

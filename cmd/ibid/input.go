@@ -171,17 +171,27 @@ func unpacked(r io.Reader, name string) (io.Reader, error) {
 	return &unpacker{unpack.Limit(text, maxUnpacked, errUnpacked), c}, nil
 }
 
-// unpacker adds the operation to errors.
+// unpacker makes the errors of decompression an unpackError.
 type unpacker struct {
 	io.Reader
 
 	coding unpack.Coding
 }
 
+// unpackError says how compressed data is damaged, which may be known only after all of it was read.
+type unpackError struct {
+	coding unpack.Coding
+	err    error
+}
+
+func (e *unpackError) Error() string { return fmt.Sprintf("unpack %s: %v", e.coding, e.err) }
+
+func (e *unpackError) Unwrap() error { return e.err }
+
 func (u *unpacker) Read(p []byte) (int, error) {
 	n, err := u.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errUnpacked) {
-		err = fmt.Errorf("unpack %s: %w", u.coding, err)
+		err = &unpackError{u.coding, err}
 	}
 	return n, err
 }

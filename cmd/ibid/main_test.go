@@ -54,6 +54,7 @@ func scripts(dir string) testscript.Params {
 			"pack":      cmdPack,
 			"tar":       cmdTar,
 			"cut":       cmdCut,
+			"flip":      cmdFlip,
 			"documents": cmdDocuments,
 			"write":     cmdWrite,
 			"await":     cmdAwait,
@@ -115,7 +116,23 @@ func cmdCut(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(ts.ReadFile(args[1])[:n]), 0o666))
+	text := ts.ReadFile(args[1])
+	if n < 0 { // from the end
+		n += len(text)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(text[:n]), 0o666))
+}
+
+// cmdFlip changes the byte at an offset from the end of a file.
+func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: flip FILE -OFFSET")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	b := []byte(ts.ReadFile(args[0]))
+	b[len(b)+n] ^= 0xff
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o666))
 }
 
 func cmdDocuments(ts *testscript.TestScript, neg bool, args []string) {

@@ -38,6 +38,7 @@ type manifestBuildFlags struct {
 	noFetch, sign, bundle bool
 	allow                 server.Networks // networks that may be connected to besides the public ones
 	tenant                string
+	textAt, textEvent     string
 }
 
 func newManifestBuild(w world) *cobra.Command {
@@ -73,6 +74,9 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 		"the agent's `name` in manifests: agent.example/v1 (default the publishing host with /v1)")
 	flags.StringVar(&f.run, "run", "",
 		"the `name` of the run in the manifest (default one that does not reveal your own)")
+	flags.StringVar(&f.textAt, "text-at", "",
+		"where the answer's text is in your JSON responses, or in the data of their events: a JSON `POINTER`")
+	flags.StringVar(&f.textEvent, "text-event", "", "the `NAME` of these events")
 	flags.BoolVar(&f.noFetch, "no-fetch", false, "fetch no sources; the manifest then has no hashes")
 	flags.BoolVar(&f.sign, "sign", false, "sign it with the newest key of --data, and print a bundle")
 	flags.BoolVar(&f.bundle, "bundle", false, "print a stored bundle")
@@ -141,6 +145,7 @@ func (b *manifestBuild) agent() string {
 // build builds the manifest.
 func (b *manifestBuild) build(ctx context.Context, sub *manifestSubject) (*manifest.Manifest, error) {
 	builder := &sub.Builder
+	builder.TextAt, builder.TextEvent = b.flags.textAt, b.flags.textEvent
 	builder.Excerpts, builder.By = manifest.Excerpts(b.flags.excerpts), manifest.ByObserver
 	builder.Self, builder.RunID, builder.AgentID = b.flags.self, cmp.Or(b.flags.run, builder.RunID), b.agent()
 	if !b.flags.noFetch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
+
+// maxWait is the longest time that ibid verify waits for a manifest: that of all its fetching.
+const maxWait = 5 * time.Minute
 
 // verifyFlags are the flags of ibid verify.
 type verifyFlags struct {
@@ -24,6 +28,7 @@ type verifyFlags struct {
 	level, failOn        string
 	allow                server.Networks // networks that may be connected to besides the public ones
 	judge                judgeFlags
+	wait                 time.Duration
 }
 
 func newVerify(w world) *cobra.Command {
@@ -113,6 +118,8 @@ For several inputs, the first of these that occurs: 2 for one that cannot be rea
 	flags.StringVar(&f.url, "url", "", "the `URL` that a response in a file came from, if not in the file")
 	flags.BoolVar(&f.fresh, "fresh", false,
 		"fetch every source and key again, even those checked less than a day ago")
+	flags.DurationVar(&f.wait, "wait", 30*time.Second,
+		"how long a manifest that is not built yet is waited for, at most 5 min")
 	flags.BoolVar(&f.report, "report", false,
 		"send failures to publishers who ask for them, signed with the key in --data")
 	server.AddNetFlag(flags, &f.allow)
@@ -154,6 +161,9 @@ func (f *verifyFlags) validate(names []string) error {
 	}
 	if f.report && f.offline {
 		return usagef("", "--report needs the network, which --offline excludes")
+	}
+	if f.wait < 0 || f.wait > maxWait {
+		return usagef("0 does not wait", "--wait %v: must be from 0 to %v", f.wait, maxWait)
 	}
 	if f.junit == stdinName {
 		return usagef("--junit report.xml", "--junit needs a file: the report goes to standard output")
@@ -214,6 +224,7 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string
 				Offline:      f.offline,
 				Version:      readBuild().Version,
 				KeepSources:  f.save != "",
+				Wait:         f.wait,
 				Judge:        judge,
 				Progress:     v.progress,
 			}

@@ -65,12 +65,16 @@ func ReadRequest(format string, body []byte) (*Request, error) {
 			r.Grounded = r.Grounded || modelSearches(r.Model)
 		case "stream":
 			r.Stream = o.Val.IsTrue()
+		case "response_mode": // Dify's
+			r.Stream = o.Val.Str() == "streaming"
 		case "system", "instructions", "preamble", "systemInstruction", "system_instruction":
 			instructions = o.Val
 		case "chat_history":
 			history = o.Val
 		case "messages", "contents", "input", "inputs":
-			turns = o.Val
+			if string(o.Key) != "inputs" || !o.Val.IsObject() { // an object has the variables of a Dify app
+				turns = o.Val
+			}
 		case "message", "query":
 			newest = o.Val
 		case "tool_results":
@@ -144,6 +148,13 @@ func (r *requestReader) readMessage(parts []string, v scan.Value) []string {
 			text = o.Val
 		}
 	}
+	if pydanticKind(v) != "" {
+		r.readPydantic(v)
+		return parts
+	}
+	if data := v.Get("data"); content == nil && role == nil && data.IsObject() {
+		content = data
+	}
 	if role == nil && content == nil && text != nil {
 		if part, ok := visibleText(v); ok {
 			parts = append(parts, part)
@@ -183,6 +194,10 @@ func roleOf(kind, role string) string {
 		return RoleAssistant
 	case "function_call_output", "custom_tool_call_output", "function.result", "function_result":
 		return RoleTool
+	case "human", "ai", "tool":
+		if role == "" {
+			return langChainRole(kind)
+		}
 	case "", "message", "message.input":
 	default:
 		return ""

@@ -101,6 +101,9 @@ func (r *resultReader) message(v scan.Value) {
 		r.langChain(v, wrapped)
 		return
 	}
+	if pydanticKind(v) == "response" {
+		r.turn()
+	}
 	author := roleOf("", string(role.Bytes()))
 	if role == nil {
 		author = langChainRole(kind.Str())
@@ -190,7 +193,10 @@ func (r *resultReader) turn() {
 
 // part reads a part of a message that is a call or a result: Anthropic's, Bedrock's, Google's or the AI SDK's.
 func (r *resultReader) part(v scan.Value) {
-	switch v.Get("type").Str() {
+	switch v.Get("type", "part_kind").Str() {
+	case "tool-return": // pydantic-ai's
+		r.add(plainText(v.Get("tool_call_id")), plainText(v.Get("tool_name")), v.Get("content"))
+		return
 	case "tool_use":
 		r.call(v.Get("id"), v.Get("name"), v.Get("input"))
 		return
@@ -206,7 +212,7 @@ func (r *resultReader) part(v scan.Value) {
 		r.add(plainText(v.Get("id")), plainText(v.Get("name")), v.Get("response", "result"))
 		return
 	case "tool-call":
-		r.call(v.Get("toolCallId"), v.Get("toolName"), v.Get("input", "args"))
+		r.call(v.Get("toolCallId", "tool_call_id"), v.Get("toolName", "tool_name"), v.Get("input", "args"))
 		return
 	case "tool-result":
 		r.add(plainText(v.Get("toolCallId")), plainText(v.Get("toolName")), v.Get("output", "result"))
@@ -257,5 +263,28 @@ func (r *resultReader) add(id, name string, content scan.Value) {
 	result.Content = json.RawMessage(content)
 	if r.results = append(r.results, result); len(r.results) > maxResults {
 		r.results = r.results[len(r.results)-maxResults:]
+	}
+}
+
+// pydanticKind returns the kind of a message of pydantic-ai, "request" or "response"; "" for any other message.
+func pydanticKind(v scan.Value) string {
+	kind := v.Get("kind").Str()
+	if (kind == "request" || kind == "response") && v.Get("parts").IsArray() {
+		return kind
+	}
+	return ""
+}
+
+// readPydantic reads a message of pydantic-ai.
+func (r *requestReader) readPydantic(v scan.Value) {
+	for e := scan.Elements(v.Get("parts")); e.Next(); {
+		role := map[string]string{
+			"user-prompt": RoleUser, "text": RoleAssistant, "system-prompt": RoleSystem, "tool-return": RoleTool,
+		}[e.Val.Get("part_kind").Str()]
+		if role == RoleTool {
+			r.addMessage(role, anyText(e.Val.Get("content")))
+		} else if role != "" {
+			r.addMessage(role, joinText(e.Val.Get("content"), "\n"))
+		}
 	}
 }

@@ -59,6 +59,8 @@ var rules = []rule{
 	{"other anthropic xai openrouter bedrock azure", "/v1/messages", "anthropic-messages"},
 	{"cohere", "/v2/chat", "cohere-v2"},
 	{"cohere", "/v1/chat", "cohere-v1"},
+	{"other", "/chat-messages", "dify-chat"},
+	{"other", "/completion-messages", "dify-chat"},
 	{"other", "/v2/chat", ""},
 	{"other", "/v1/chat", ""},
 	{"mistral", "/conversations", "mistral-conversations"},

@@ -28,7 +28,7 @@ func TestShapes(t *testing.T) {
 	full := trail.Trail{}
 	fill(reflect.ValueOf(&full).Elem(), 0)
 	summary := full.Summary(nil)
-	summary.Links = &trail.Links{}
+	summary.SetLinks(&trail.Links{})
 	fill(reflect.ValueOf(summary.Links).Elem(), 3)
 	for _, all := range []*[]trail.SummarySource{&summary.Sources, &summary.Primary, &summary.Unused} {
 		*all = make([]trail.SummarySource, 1)

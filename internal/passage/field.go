@@ -37,7 +37,8 @@ var fieldNames = [fieldCount]string{
 	fieldID: "documentid docid id fileid nodeid sourceid pageid recordid uuid doi key",
 	fieldURL: `url uri link href sourceurl sourceuri weburl htmlurl permalink pageurl documenturl webpageurl
 		canonicalurl address`,
-	fieldTitle: `documenttitle title headline pagetitle subject heading sourcetitle sourcedisplayname displayname |
+	fieldTitle: `documenttitle title headline pagetitle subject heading sourcetitle sourcedisplayname displayname
+		sourcename |
 		name`,
 	fieldFilename: "filename file path filepath",
 	fieldPage:     "pagenumber pagelabel page",
@@ -48,7 +49,7 @@ var fieldNames = [fieldCount]string{
 	fieldScore: `score relevancescore similarity similarityscore rerankscore rerankerscore relevance searchscore
 		rankscore`,
 	fieldSource: "source",
-	fieldLabel:  "citationid refid label",
+	fieldLabel:  "citationid refid referenceid label",
 }
 
 // placedField is a field with the rank of a name among its names.
@@ -72,6 +73,23 @@ var fields = func() map[string]placedField {
 	}
 	return all
 }()
+
+// fieldOfName returns the field that a member with a normalized name gives. A noun before a known name counts less than
+// that name alone: doc_link, chunk_body, article_title.
+func fieldOfName(name string) (f placedField, ok bool) {
+	if f, ok = fields[name]; ok {
+		return f, true
+	}
+	for _, noun := range fieldNouns {
+		if rest, cut := strings.CutPrefix(name, noun); cut {
+			if f, ok = fields[rest]; ok && f.field != fieldScore {
+				f.rank += perLevel / 2
+				return f, true
+			}
+		}
+	}
+	return f, false
+}
 
 func set(names string) map[string]bool {
 	all := map[string]bool{}
@@ -140,7 +158,7 @@ func (d *draft) named() bool {
 // isDocument reports whether the object is a document by itself: it has words and a name. Words that only describe
 // something need an address or a title.
 func (d *draft) isDocument() bool {
-	return d.Text != "" && d.named() && (!d.weak || d.URL != "" || d.Title != "")
+	return d.Text != "" && (d.named() || d.Label != "") && (!d.weak || d.URL != "" || d.Title != "")
 }
 
 // linked reports whether a document without words is one: it has an address and a title.
@@ -193,7 +211,7 @@ func (d *draft) members(v scan.Value, level int) {
 			continue
 		}
 		name := normal(o.Key)
-		f, ok := fields[name]
+		f, ok := fieldOfName(name)
 		if ok {
 			d.set(f, name, o.Val, level)
 		}

@@ -20,13 +20,13 @@ var head = regexp.MustCompile(`(?i)^[ \t>]{0,12}(?:[-*+•] )?(?:#{1,6} |#{2,6}|
 	`\[{1,2}` + nouns + `[ :_#-]*(\d{1,4})\]{1,2}|` +
 	`\[{1,2}\^?([\pL\pN][\pL\pN_.:/-]{0,39})\]{1,2}|` +
 	`[【［]` + nouns + `? ?(\d{1,4})[】］]|` +
-	nouns + ` ?(?:#|no\. ?|nr\. ?)?(\d{1,4})(?:[:.)：—–|-]| ?\(| ?[-=*]{3,}|[ \t]*$)|` +
-	nouns + ` ?[\[(#](\d{1,4})[\])]?|` +
+	nouns + ` ?(?:#|no\. ?|nr\. ?)?(\d{1,4})(?:[:.)：—–|-]| ?[(\[]| from | ?[-=*]{3,}|[ \t]*$)|` +
+	nouns + ` ?%?[\[(#](\d{1,4})[\])]?%?|` +
 	`\((\d{1,4})\)|` +
 	`(\d{1,4})[.)] |` +
 	`\[` + nouns + `[ #]*(\d{1,4})[ \t]*[:|,–-][ \t]*([^\]\n]{1,200})\]|` +
 	`#(\d{1,4})\b[:.)]?` +
-	`)(?:\*\*|__)?[ \t]*(?:\(?(?:title: ?)?([^()\n]{1,200})\)(?:\*\*)?:?)?(?:\*\*)?[ \t]*[:：|–—=*-]*[ \t]*`)
+	`)(?:\*\*|__)?[ \t]*(?:[(\[]?(?:title: ?)?([^()\[\]\n]{1,200})[)\]](?:\*\*)?:?)?(?:\*\*)?[ \t]*[:：|–—=*-]*[ \t]*`)
 
 // ender matches a line that ends the passages: a question, the task, an answer to be written.
 var ender = regexp.MustCompile(`(?i)^[ \t]*(?:#{1,6} ?|\*\*|\[)?(?:the )?` +
@@ -48,7 +48,10 @@ func isRule(line string) bool {
 }
 
 func isEnder(line string) bool {
-	const near = 96 // bytes in which the colon is
+	const near = 96                                                             // bytes in which the colon is
+	if strings.HasPrefix(line, "The above ") || strings.HasPrefix(line, "以上") { // RAGFlow's
+		return true
+	}
 	return strings.ContainsAny(line[:min(len(line), near)], ":：") && ender.MatchString(line)
 }
 
@@ -119,6 +122,11 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 			it.at, it.end = at, min(next, len(text))
 			it.rest, it.second = line[len(it.rest):], next
 			run, open = append(run, it), true
+		case open && quotes(text, &run[len(run)-1], at) > 0:
+			end := quotes(text, &run[len(run)-1], at)
+			run[len(run)-1].end = end
+			line = text[at:end]
+			next = end + 1
 		case open && isRule(line) && isNextHead(text[min(next, len(text)):], run, introduced):
 			open = false // a rule between two of them
 		case open && ends(line, run):
@@ -140,6 +148,31 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 	}
 	p.round = p.round || best[0].kind == 6
 	return finish(text, best), text[:best[0].at] + text[best[len(best)-1].end:]
+}
+
+// quotes returns the end of the words of an item that are between quotes from an offset on, or 0: what is quoted is not
+// read. Only lines that name the passage may precede it.
+func quotes(text string, it *item, at int) int {
+	const most = 1024 // bytes of these lines
+	first, rest, _ := strings.Cut(text[at:], "\n")
+	fence := fenceOf(first)
+	if fence == "" || at < it.second || at-it.second > most {
+		return 0
+	}
+	for line := range strings.Lines(text[it.second:at]) {
+		if strings.TrimSpace(line) != "" && !isField(line) && !strings.HasSuffix(strings.TrimSpace(line), ":") {
+			return 0
+		}
+	}
+	n := strings.Index(rest, "\n"+fence)
+	if n < 0 {
+		return 0
+	}
+	end := len(text) - len(rest) + n + len("\n"+fence)
+	if n := strings.IndexByte(text[end:], '\n'); n >= 0 {
+		return end + n
+	}
+	return len(text)
 }
 
 // readHead reads the label at the beginning of a line. Its rest is the part of the line that the label takes.
@@ -171,7 +204,7 @@ func readHead(line string) (item, bool) {
 			it.name(file)
 			it.Page = page
 		} else {
-			it.rest = line[:strings.LastIndexByte(line[:m[22]+1], '(')]
+			it.rest = line[:max(0, strings.LastIndexAny(line[:m[22]+1], "(["))]
 		}
 	}
 	switch it.kind {
@@ -279,6 +312,7 @@ func fits(run []item, introduced, tool bool) bool {
 // finish reads the names and words of items. The last item ends where the others do: its further paragraphs are the
 // instructions.
 func finish(text string, items []item) []Passage {
+	leads := leads(text, items)
 	paragraphs, lines, spaced := 1, 0, false
 	for i := range items {
 		it := &items[i]
@@ -307,7 +341,62 @@ func finish(text string, items []item) []Passage {
 		}
 		_, it.body, _ = strings.Cut(body, "\n")
 	}
-	return readNames(items)
+	list := readNames(items)
+	for i, lead := range leads {
+		list[i].fromHead(lead + "\n.") // the last line of a head is never a field
+	}
+	tails := make([]string, 0, len(list))
+	for i := range list {
+		if m := tail.FindStringSubmatch(list[i].Text); m != nil {
+			tails = append(tails, m[1])
+		}
+	}
+	if len(tails) < len(list) { // the words of one may end in a name
+		return list
+	}
+	for i := range list {
+		q := &list[i]
+		q.Text = strings.TrimRight(q.Text[:len(q.Text)-len(tail.FindString(q.Text))], " \t\n")
+		q.titleLine(tails[i])
+	}
+	return list
+}
+
+// tail matches the name of a passage at its end: (Source: plan.pdf), or a line of its own.
+var tail = regexp.MustCompile(`(?i)(?:[ \t]*\n|[ \t]+[(\[]|\n[(\[])(?:source|from|file|extracted from|url|link|quelle|来源)` +
+	`[:： ][ \t]*([^\n()\[\]]{1,300})[)\]]?[.]?$`)
+
+// leads returns the paragraphs of fields before the labels, as LlamaIndex writes them, and takes them from the texts
+// before. It returns nil unless all items have one that begins with the same field.
+func leads(text string, items []item) []string {
+	list := make([]string, len(items))
+	starts := make([]int, len(items))
+	from, name := 0, ""
+	for i := range items {
+		before := text[from:items[i].at]
+		lines := strings.TrimRight(before, " \t\n")
+		if strings.Count(before[len(lines):], "\n") < 2 {
+			return nil
+		}
+		start := len(lines)
+		for start > 0 {
+			at := strings.LastIndexByte(lines[:start-1], '\n') + 1
+			if !isField(lines[at:start]) {
+				break
+			}
+			start = at
+		}
+		list[i], starts[i] = lines[start:], from+start
+		first, _, _ := strings.Cut(list[i], ":")
+		if first == "" || i > 0 && (first != name || !strings.HasSuffix(lines[:start], "\n\n")) {
+			return nil
+		}
+		from, name = items[i].second, first
+	}
+	for i, start := range starts[1:] {
+		items[i].end = start
+	}
+	return list
 }
 
 var blank = regexp.MustCompile(`\n[ \t]*\n\s*`)
@@ -364,10 +453,10 @@ func (q *Passage) titleLine(s string) {
 	if file, page := splitPage(s); isFile(file) {
 		q.Page, s = page, file
 	}
-	if name, value, ok := strings.Cut(s, ":"); ok && fieldLines[normal([]byte(name))] != "" {
-		s = strings.TrimSpace(value)
+	if kind, value := fieldOf(s); kind != "" {
+		s = value
 	}
-	q.name(s)
+	q.name(strings.Trim(s, "\"“”: "))
 }
 
 // fieldLines are the names of lines with what a passage is called, by [normal].
@@ -380,15 +469,40 @@ var fieldLines = map[string]string{
 	"author": "author", "authors": "author", "date": "date", "published": "date", "publishedat": "date",
 	"site": "site", "domain": "site", "score": "skip", "relevance": "skip", "similarity": "skip", "distance": "skip",
 	"type": "skip", "filesize": "skip", "filetype": "skip", "creationdate": "skip", "lastmodifieddate": "skip",
+	"updated": "skip", "updatedat": "skip", "lastupdated": "skip", "lastmodified": "skip", "updatetime": "skip",
 	"content": "text", "text": "text", "snippet": "text", "excerpt": "text", "passage": "text", "body": "text",
-	"description": "text", "summary": "text", "inhalt": "text", "pagecontent": "text",
+	"description": "text", "summary": "text", "inhalt": "text", "pagecontent": "text", "value": "text",
+}
+
+// fieldNouns may precede the name of a field: Article Title, document_url.
+var fieldNouns = strings.Fields("article document source doc page chunk passage result web file")
+
+// fieldOf returns what a line such as "Title: …" says of a passage, "" for a line that is none, and its value.
+func fieldOf(line string) (kind, value string) {
+	const longest = 24 // bytes of a name
+	name, value, ok := strings.Cut(line, ":")
+	name = strings.Trim(name, " \t*_-#•├└│─")
+	if !ok || len(name) > longest {
+		return "", ""
+	}
+	value = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), "*"))
+	name = normal([]byte(name))
+	kind = fieldLines[name]
+	for _, noun := range fieldNouns {
+		if rest, ok := strings.CutPrefix(name, noun); ok && kind == "" {
+			kind = fieldLines[rest]
+		}
+	}
+	if kind == "name" && len(value) <= 4 && Number(value) >= 0 { // Source: 1
+		kind = "id"
+	}
+	return kind, value
 }
 
 // isField reports whether a line names a passage, as "URL: …" does.
 func isField(line string) bool {
-	name, value, ok := strings.Cut(line, ":")
-	kind := fieldLines[normal([]byte(strings.Trim(name, " *_-")))]
-	return ok && len(name) <= 24 && strings.TrimSpace(value) != "" && kind != "" && kind != "text"
+	kind, value := fieldOf(line)
+	return value != "" && kind != "" && kind != "text"
 }
 
 // fromHead reads the lines at the beginning of a passage that name it, and returns the rest.
@@ -397,19 +511,16 @@ func (q *Passage) fromHead(s string) string {
 	s = strings.TrimSpace(s)
 	for range most {
 		line, rest, more := strings.Cut(s, "\n")
-		name, value, ok := strings.Cut(line, ":")
-		name = strings.Trim(name, " *_-#")
-		value = strings.Trim(strings.TrimSpace(value), "*")
-		kind := fieldLines[normal([]byte(name))]
+		kind, value := fieldOf(line)
 		if isAddress(strings.TrimSpace(line)) && more {
-			kind, ok, value = "name", true, strings.TrimSpace(line)
+			kind, value = "name", strings.TrimSpace(line)
 		}
-		if !ok || kind == "" || len(name) > 24 || kind != "text" && (value == "" || !more) {
-			return s
+		if kind == "" || kind != "text" && (value == "" || !more) {
+			return unquoted(s)
 		}
-		switch value = strings.TrimSpace(value); kind {
+		switch kind {
 		case "text":
-			return strings.TrimSpace(value + "\n" + rest)
+			return unquoted(strings.TrimSpace(value + "\n" + rest))
 		case "title":
 			if q.Title == "" {
 				q.Title = value
@@ -439,5 +550,29 @@ func (q *Passage) fromHead(s string) string {
 		}
 		s = strings.TrimLeft(rest, " \t\n")
 	}
-	return s
+	return unquoted(s)
+}
+
+// unquoted returns what is between lines of back quotes or quotes around a passage.
+func unquoted(s string) string {
+	first, rest, ok := strings.Cut(s, "\n")
+	fence := fenceOf(first)
+	if !ok || fence == "" {
+		return s
+	}
+	words, after, ok := strings.Cut(rest, "\n"+fence)
+	if !ok || strings.TrimSpace(after) != "" {
+		return s
+	}
+	return strings.TrimSpace(words)
+}
+
+// fenceOf returns the quotes that a line consists of, "" for any other line.
+func fenceOf(line string) string {
+	for _, fence := range [...]string{"```", `"""`} {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), fence); ok && !strings.ContainsAny(rest, " `\"") {
+			return fence
+		}
+	}
+	return ""
 }

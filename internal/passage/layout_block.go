@@ -103,10 +103,19 @@ func ruled(_ *promptReader, text string) (list []Passage, outside string) {
 		line = strings.TrimRight(line, "\n")
 		if m := ruleNameOf(line); m != nil {
 			name := strings.TrimSpace(m[1] + m[2])
+			name = strings.Trim(name, "[]:")
 			if f := fileHead.FindStringSubmatch(name); f != nil {
 				name = f[1]
 			}
-			file, page := splitPage(strings.Trim(name, "`*_\" "))
+			file, page := splitPage(strings.Trim(name, "`*_\" []:"))
+			if first := strings.FieldsFunc(file, func(r rune) bool { return r == ',' || r == ';' || r == '|' }); !isFile(file) && len(first) > 1 {
+				file = strings.TrimSpace(first[0])
+				for _, more := range first[1:] { // [Source: plan.pdf, Page: 4]
+					if kind, value := fieldOf(more); kind == "page" {
+						page = value
+					}
+				}
+			}
 			if isFile(file) && len(list) < maxPassages {
 				shut()
 				q := Passage{Page: page}
@@ -278,10 +287,14 @@ var labelLine = regexp.MustCompile(`(?i)^(?:#{1,6} |\*\*)?(?:relevant |retrieved
 func records(_ *promptReader, text string) (list []Passage, outside string) {
 	var rest strings.Builder
 	var body []string
-	first, words, open := "", 0, false
+	first, open, worded, bare := "", false, false, false
 	shut := func() {
 		if open {
 			q := &list[len(list)-1]
+			fields := 0
+			for fields < len(body) && isField(body[fields]) {
+				fields++
+			}
 			for n := len(body); n > 1; n = len(body) { // names below the words
 				last := body[n-1]
 				if strings.TrimSpace(last) != "" && !isField(last) {
@@ -291,46 +304,69 @@ func records(_ *promptReader, text string) (list []Passage, outside string) {
 				body = body[:n-1]
 			}
 			q.Text = q.fromHead(strings.Join(body, "\n"))
+			bare = bare || !worded && (fields < 2 || len(q.Text) < minParagraph)
 		}
-		open, body = false, body[:0]
+		open, worded, body = false, false, body[:0]
 	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
 		if _, after, ok := strings.Cut(line, ": "); ok && first == "" && isField(after) && !isField(line) {
 			line = after // Search results: Title: …
 		}
-		name, value, ok := strings.Cut(line, ":")
-		name = normal([]byte(strings.Trim(name, " *_-#")))
-		kind := fieldLines[name]
-		starts := ok && kind != "" && strings.TrimSpace(value) != "" && line[0] != ' ' && line[0] != '\t'
-		if first == "" && starts && kind != "skip" && kind != "page" && kind != "date" && kind != "id" {
+		name, _, _ := strings.Cut(line, ":")
+		name = normal([]byte(name))
+		kind, value := fieldOf(line)
+		starts := kind != "" && value != "" && !strings.HasPrefix(line, "    ") && line[0] != '\t'
+		if first == "" && starts && kind != "skip" && kind != "page" && kind != "date" &&
+			(kind != "id" || i+1 < len(lines) && isField(lines[i+1])) {
 			first = name
 		}
 		switch {
 		case starts && name == first && len(list) < maxPassages:
 			shut()
 			list, open = append(list, Passage{}), true
-			body = append(body, line)
-			if kind == "text" {
-				words++
-			}
+			body, worded = append(body, line), kind == "text"
 		case open && (isEnder(line) || isRule(line) || isClosing(line)):
 			shut()
 			rest.WriteString(line + "\n")
 		case open:
 			body = append(body, line)
-			if starts && kind == "text" {
-				words++
-			}
+			worded = worded || kind == "text"
 		default:
 			rest.WriteString(line + "\n")
 		}
 	}
 	shut()
-	if len(list) == 0 || words < len(list) {
+	if len(list) == 0 || bare {
 		return nil, ""
 	}
 	return labelled(list), rest.String()
+}
+
+// namedLine matches a line that begins with the name of the file that its words are from: plan.pdf#page=2: …
+var namedLine = regexp.MustCompile(`^[ \t]*(?:[-*•] )?\[?([^\s:|<>\[\]]{1,200}\.[A-Za-z][A-Za-z0-9]{1,4}(?:#page=(\d{1,5}))?)\]?:[ \t]+(\S.*)$`)
+
+// namedLines reads passages that are lines, each after the name of its file, below a line such as "Sources:".
+func namedLines(p *promptReader, text string) (list []Passage, outside string) {
+	var rest strings.Builder
+	introduced := p.inner || p.tool
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		var m []string
+		if introduced && len(list) < maxPassages {
+			m = namedLine.FindStringSubmatch(line)
+		}
+		if m == nil {
+			introduced = introduced && (len(list) == 0 || strings.TrimSpace(line) == "") || introduction.MatchString(line)
+			rest.WriteString(line + "\n")
+			continue
+		}
+		q := Passage{Label: m[1], Page: m[2], Text: m[3]}
+		name, _, _ := strings.Cut(m[1], "#page=")
+		q.name(name)
+		list = append(list, q)
+	}
+	return list, rest.String()
 }
 
 // linkLine matches a line that is nothing but a link: the title of what comes below it.

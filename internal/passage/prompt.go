@@ -52,7 +52,7 @@ type promptReader struct {
 // finds, and the text outside them.
 func (p *promptReader) read(text string) (list []Passage, outside string) {
 	for _, layout := range []func(*promptReader, string) ([]Passage, string){
-		wholeJSON, elements, framed, linked, headed, ruled, blockJSON, records, sections, paragraphs,
+		wholeJSON, elements, framed, linked, headed, ruled, blockJSON, records, sections, namedLines, paragraphs,
 	} {
 		if list, outside = layout(p, text); len(list) > 0 {
 			return list, outside
@@ -94,7 +94,20 @@ func blockJSON(p *promptReader, text string) ([]Passage, string) {
 		size := valueLen(text[start:])
 		if size > 0 {
 			if list, _ := wholeJSON(p, text[start:start+size]); len(list) > 0 {
-				return list, text[:start] + text[start+size:]
+				end := start + size
+				for len(list) < maxPassages { // further values: JSON lines, objects between rules
+					gap := len(betweenValues.FindString(text[end:]))
+					size := valueLen(text[end+gap:])
+					if size == 0 {
+						break
+					}
+					more, _ := wholeJSON(p, text[end+gap:end+gap+size])
+					if len(more) == 0 {
+						break
+					}
+					list, end = append(list, more...), end+gap+size
+				}
+				return list, text[:start] + text[end:]
 			}
 		}
 		at = start + max(size, 1)
@@ -104,6 +117,9 @@ func blockJSON(p *promptReader, text string) ([]Passage, string) {
 }
 
 var jsonStart = regexp.MustCompile(`(?m)^[ \t]*(?:[\w ]{1,40}:[ \t]*)?(\[\s*\{|\{)`)
+
+// betweenValues matches what stands between the values of a list that is written without brackets.
+var betweenValues = regexp.MustCompile(`^[\s,;]*(?:[-=*_]{3,}\s*)?`)
 
 // valueLen returns the length of the JSON value at the start of s, or 0.
 func valueLen(s string) int {
@@ -226,7 +242,7 @@ var (
 	labelAttributes = strings.Fields("id index number n num file_id doc_id document_id source_id ref nr")
 	nameAttributes  = []string{"title", "name"}
 	// What an element for a passage may hold: elements for its words, the best first, and for what is known of it.
-	wordElements  = strings.Fields("document_content content text body page_content snippet excerpt passage")
+	wordElements  = strings.Fields("document_content content text body page_content snippet excerpt passage context")
 	aboutElements = strings.Fields("title url link source name filename file page id index author date")
 )
 
@@ -327,6 +343,9 @@ func between(text, name string) (content, after string, ok bool) {
 	return strings.TrimSpace(content), after, ok
 }
 
+// nextAttribute matches what follows the value of an attribute that has no quotes: <result index=1 title=Tide tables>.
+var nextAttribute = regexp.MustCompile(`\s+[A-Za-z_]\w*=.*$`)
+
 // attribute returns the first of the named attributes that a tag has.
 func attribute(attributes string, names ...string) string {
 	for _, name := range names {
@@ -346,7 +365,7 @@ func attribute(attributes string, names ...string) string {
 			if quote := value[0]; quote == '"' || quote == '\'' {
 				value, _, _ = strings.Cut(value[1:], string(quote))
 			} else {
-				value, _, _ = strings.Cut(value, " ")
+				value = value[:len(value)-len(nextAttribute.FindString(value))]
 			}
 			return html.UnescapeString(strings.TrimSpace(value))
 		}

@@ -54,6 +54,7 @@ func TestReadPromptIsLinear(t *testing.T) {
 		"[CONTEXT 1]: a\n", "<doc><source>", "<context><documents>", "[1] a\n", "1. a\nURL: b\n", "the following context\n",
 		"--- a.pdf ---\n", "# Context\n## a\n", "Title: a\nContent: b\n", "```json\n[{", "{\n", "Source 1: a\n\n", "[a-1] b\n", "(1) ",
 		"[a](https://b.example)\nwords that are long enough\n", "[a](https://b",
+		"[1] a\n```\n", "file: a\n\nSource 1:\nb\n\n", "{\"reference_id\":\"1\",\"content\":\"a\"}\n", "ID: 1\nTitle: a\n", "a.pdf: b\n",
 	} {
 		start := time.Now()
 		passage.ReadPrompt(strings.Repeat(unit, (1<<18)/len(unit))+"\nQuestion:", false)

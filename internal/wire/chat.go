@@ -86,7 +86,9 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 	if !p.read(doc, &d) {
 		return false
 	}
-	p.unread(doc, chatReads)
+	if !p.looking {
+		p.unread(doc, chatReads)
+	}
 	p.heads(&d)
 	p.evidence(&d)
 	p.sourceLists(&d)

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/passage"
@@ -37,20 +38,70 @@ func looksGenericSources(s *shape) bool {
 }
 
 // answerAndList returns the text and the list of sources of a document, perhaps those of a member that holds both; nil
-// if it does not have both.
+// if it does not have both. Names count before shapes.
 func answerAndList(doc scan.Value) (text, list scan.Value) {
-	if text, list = textOf(doc), listOf(doc); text != nil && list != nil {
-		return text, list
-	}
-	for _, name := range wrapNames {
-		if inner := doc.Get(name); inner.IsObject() {
-			innerText, innerList := textOf(inner), listOf(inner)
-			if innerText = orValue(innerText, text); innerText != nil && orValue(innerList, list) != nil {
-				return innerText, orValue(innerList, list)
+	for _, find := range [...]func(scan.Value) (text, list scan.Value){
+		func(v scan.Value) (text, list scan.Value) { return textOf(v), listOf(v) },
+		func(v scan.Value) (text, list scan.Value) {
+			if list = orValue(listOf(v), sourcesIn(v)); list != nil {
+				text = orValue(textOf(v), proseIn(v))
+			}
+			return text, list
+		},
+	} {
+		if text, list = find(doc); text != nil && list != nil {
+			return text, list
+		}
+		for _, name := range wrapNames {
+			if inner := doc.Get(name); inner.IsObject() {
+				innerText, innerList := find(inner)
+				if innerText = orValue(innerText, text); innerText != nil && orValue(innerList, list) != nil {
+					return innerText, orValue(innerList, list)
+				}
 			}
 		}
 	}
 	return nil, nil
+}
+
+// notText are members whose words are not the answer's.
+var notText = strings.Fields(`query question prompt input q search_query original_query rewritten_query error detail
+	description instructions system thought reasoning thinking title name url`)
+
+// proseIn returns the longest string of an object that reads like an answer: some words that end like a sentence.
+func proseIn(v scan.Value) (text scan.Value) {
+	const least = 3 // spaces
+	for o := scan.Members(v); o.Next(); {
+		words := bytes.TrimSpace(o.Val.Content())
+		if !o.Val.IsString() || slices.Contains(notText, strings.ToLower(string(o.Key))) || len(words) == 0 {
+			continue
+		}
+		wide := bytes.ContainsAny(words, "。！")
+		if (wide || bytes.Count(words, []byte(" ")) >= least && bytes.ContainsAny(words, ".!")) && len(o.Val) > len(text) {
+			text = o.Val
+		}
+	}
+	return text
+}
+
+// sourcesIn returns the first list of an object whose elements are sources by their shape: each has words and a name,
+// or an address and a title.
+func sourcesIn(v scan.Value) scan.Value {
+	for o := scan.Members(v); o.Next(); {
+		if !o.Val.IsArray() || blank(o.Val) || isMedia(o.Key) || string(o.Key) == "messages" {
+			continue
+		}
+		sources := true
+		for a, n := scan.Elements(o.Val), 0; n < sampledElements && sources && a.Next(); n++ {
+			p, ok := element(a.Val)
+			sources = ok && a.Val.IsObject() && (p.URL != "" && (p.Title != "" || p.Text != "") ||
+				p.Text != "" && (p.Title != "" || p.Filename != ""))
+		}
+		if sources {
+			return o.Val
+		}
+	}
+	return nil
 }
 
 func orValue(a, b scan.Value) scan.Value {

@@ -453,6 +453,7 @@ func (n *note) read(v scan.Value, outer bool) {
 		{"file_id", &n.file},
 		{"filename", &n.filename},
 		{"quote", &n.quote},
+		{"exactQuote", &n.quote}, // Jina
 		{"start_index", &n.start},
 		{"end_index", &n.end},
 		{"index", &n.index},

@@ -75,6 +75,12 @@ func (o *out) unreadBut(doc scan.Value, known *reads, list scan.Value) {
 	s.value(scan.SkipSpace(doc, 0), known, false, 0)
 }
 
+// ReportUnread emits an issue for each member that looks like sources of a document whose format is unknown.
+func ReportUnread(doc []byte, emit func(*Op)) {
+	o := out{Config: &Config{Emit: emit}}
+	o.unread(doc, genericReads)
+}
+
 // search is one search of a document.
 type search struct {
 	*out
@@ -105,13 +111,15 @@ func (s *search) isRead(i int) bool { return len(s.list) > 0 && &s.doc[i] == &s.
 // elements searches a list whose bracket is at an offset. One of sources is one, wherever it is.
 func (s *search) elements(at int, known *reads, depth int) (end int, isSource bool) {
 	before := s.found
+	addresses := known == nil // all are
 	for i := scan.SkipSpace(s.doc, at+1); i < len(s.doc); i = scan.SkipSpace(s.doc, i+1) {
 		if s.doc[i] == ']' {
-			if isSource && known == nil && s.found == before {
+			if (isSource || addresses && s.doc[i-1] != '[') && known == nil && s.found == before {
 				s.report(s.doc[at : i+1])
 			}
 			return i + 1, false
 		}
+		addresses = addresses && (bytes.HasPrefix(s.doc[i:], []byte(`"http://`)) || bytes.HasPrefix(s.doc[i:], []byte(`"https://`)))
 		var source bool
 		end, source = s.value(i, known, true, depth+1)
 		isSource = isSource || source
@@ -165,15 +173,21 @@ func (s *search) object(at int, known *reads, listed bool, depth int) (end int, 
 // member searches the member with the value at an offset, and returns the offset after it.
 func (s *search) member(key []byte, i int, known *reads, depth int) (end int) {
 	inside := known.member(key)
+	if s.isRead(i) {
+		return scan.ValueEnd(s.doc, i)
+	}
 	before := len(s.path)
 	if before > 0 {
 		s.path = append(s.path, '.')
 	}
 	s.path = append(s.path, key...)
-	defer func() { s.path = s.path[:before] }()
-	if s.isRead(i) {
-		return scan.ValueEnd(s.doc, i)
-	}
+	end = s.inside(key, i, inside, known, depth)
+	s.path = s.path[:before]
+	return end
+}
+
+// inside is member once the path is set.
+func (s *search) inside(key []byte, i int, inside, known *reads, depth int) (end int) {
 	switch named := inside != nil || known != nil && known.rest; {
 	case !named && !isCommon(key) && isSourceName(key):
 		if end = scan.ValueEnd(s.doc, i); looksUnread(s.doc[i:end]) && !s.doc[i:end].Cut() {
@@ -274,30 +288,38 @@ func looksUnread(v scan.Value) bool {
 	}
 }
 
-// sourceWords are the words by which a member is recognised: each alone, or two together.
-var sourceWords = map[string]bool{
-	"citation": true, "citations": true, "cites": true, "reference": true, "references": true, "source": true,
-	"sources": true, "grounding": true, "groundings": true, "annotation": true, "annotations": true, "evidence": true,
-	"evidences": true, "footnote": true, "footnotes": true, "retrieved": true, "retriever": true, "retrieval": true,
-	"retrievals": true, "documents": true, "docs": true, "passages": true, "snippets": true,
-	"search results": true, "search result": true, "web results": true, "web search": true, "search sources": true,
-	"search info": true, "searched": true,
+// isSourceWord reports whether a word shows that a member has sources, after another word perhaps.
+func isSourceWord(last, word []byte) bool {
+	switch string(word) {
+	case "citation", "citations", "cites", "reference", "references", "source", "sources", "grounding", "groundings",
+		"annotation", "annotations", "evidence", "evidences", "footnote", "footnotes", "retrieved", "retriever",
+		"retrieval", "retrievals", "documents", "docs", "passages", "snippets", "searched":
+		return true
+	case "result", "info":
+		return string(last) == "search"
+	case "results":
+		return string(last) == "search" || string(last) == "web"
+	case "search":
+		return string(last) == "web"
+	}
+	return false
 }
 
-// isSourceName reports whether a name has one of the words of [sourceWords], in camel case or with underscores.
+// isSourceName reports whether a name, in camel case or with underscores, has a word of sources.
 func isSourceName(name []byte) bool {
-	var word, last []byte
-	end := func() bool {
-		if sourceWords[string(word)] || len(last) > 0 && sourceWords[string(last)+" "+string(word)] {
-			return true
-		}
-		last, word = append(last[:0], word...), word[:0]
+	const least = 4 // letters of the shortest word
+	var room [2][32]byte
+	if len(name) < least {
 		return false
 	}
+	word, last := room[0][:0], room[1][:0]
 	for i, c := range name {
 		upper := 'A' <= c && c <= 'Z'
-		if (c == '_' || c == '-' || upper && i > 0 && (name[i-1] < 'A' || name[i-1] > 'Z')) && end() {
-			return true
+		if c == '_' || c == '-' || upper && i > 0 && (name[i-1] < 'A' || name[i-1] > 'Z') {
+			if isSourceWord(last, word) {
+				return true
+			}
+			word, last = last[:0], word
 		}
 		switch {
 		case c == '_' || c == '-':
@@ -307,5 +329,5 @@ func isSourceName(name []byte) bool {
 			word = append(word, c)
 		}
 	}
-	return end()
+	return isSourceWord(last, word)
 }

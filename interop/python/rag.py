@@ -126,7 +126,7 @@ class Heron(CustomLLM):
 
 def llama_index(case):
     """LlamaIndex's query engine for answers that cite, with its own prompt."""
-    nodes = [TextNode(text=p["text"]) for p in case["passages"]]
+    nodes = [TextNode(text=p["text"], metadata={"file_name": p["name"]}) for p in case["passages"]]
     llm = Heron(case=case)
     engine = CitationQueryEngine.from_args(SummaryIndex(nodes), llm=llm, streaming=case["stream"])
     response = engine.query(case["question"])

@@ -230,7 +230,7 @@ func readResults(nodes []*spanNode) {
 	for _, n := range nodes {
 		s := n.step
 		if n.Kind != spanTool || n.Own || !n.isStep || s.NoSources || s.Error != "" || len(s.Sources) > 0 ||
-			isHandoff(s.Tool) || isEcho(s) || slices.ContainsFunc(n.children, func(k *spanNode) bool { return k.hasStep }) {
+			isHandoff(s.Tool) || slices.ContainsFunc(n.children, func(k *spanNode) bool { return k.hasStep }) {
 			continue
 		}
 		result := s.Outputs
@@ -247,30 +247,6 @@ func readResults(nodes []*spanNode) {
 		s.AddResult(result)
 		limitSources(s)
 	}
-}
-
-// minEcho is how many bytes what a tool returned must have to be recognised in what it was called with.
-const minEcho = 20
-
-// isEcho reports whether a tool returned the words that the model called it with, as a tool does that takes the final
-// answer.
-func isEcho(s *trail.Step) bool {
-	said := s.Answer
-	if s.Outputs != nil {
-		said = ""
-		_ = json.Unmarshal(s.Outputs, &said) // anything but a text is no echo
-	}
-	if said = strings.TrimSpace(said); len(said) < minEcho {
-		return false
-	}
-	if strings.TrimSpace(s.Question) == said {
-		return true
-	}
-	echo := false
-	if v, ok := parseJSON(string(s.Inputs)); ok {
-		eachText(v, 0, func(text string) { echo = echo || strings.TrimSpace(text) == said })
-	}
-	return echo
 }
 
 // isHandoff reports whether a tool only passes the conversation to another agent.

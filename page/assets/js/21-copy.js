@@ -34,7 +34,8 @@ queueMicrotask(() => {
 
   const withSources = (article) => {
     const root = part(article.querySelector(".prose")), numbers = new Map(), sources = [];
-    for (const n of root.querySelectorAll(".no-source")) n.replaceWith(" (no source)");
+    const bare = article.dataset.show === "no-source" ? " (no source)" : "";
+    for (const n of root.querySelectorAll(".no-source")) n.replaceWith(bare);
     for (const cite of root.querySelectorAll("ibid-cite")) {
       const marks = (cite.dataset.n || "").split(" ").filter(Boolean).map((n) => {
         if (!numbers.has(n)) {
