@@ -124,17 +124,10 @@ const (
 type attributeArgs struct {
 	shown
 
-	Answer      string            `json:"answer"`
-	Sources     []attributeSource `json:"sources"`
-	Threshold   *float64          `json:"threshold"`
-	PerSentence *int              `json:"per_sentence"`
-}
-
-type attributeSource struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
-	URL   string `json:"url"`
-	Text  string `json:"text"`
+	Answer      string     `json:"answer"`
+	Sources     sourceArgs `json:"sources"`
+	Threshold   *float64   `json:"threshold"`
+	PerSentence *int       `json:"per_sentence"`
 }
 
 // attributed is the result of attribute.
@@ -281,9 +274,9 @@ const MaxPassages = 256
 
 // checkArgs are the arguments of check.
 type checkArgs struct {
-	Claim    string   `json:"claim"`
-	Passages []string `json:"passages"`
-	Context  string   `json:"context"`
+	Claim    string     `json:"claim"`
+	Passages sourceArgs `json:"passages"`
+	Context  string     `json:"context"`
 }
 
 // checked is the result of the tool check.
@@ -310,7 +303,7 @@ func (m *MCP) check(ctx context.Context, c *call, args *checkArgs) (*result, err
 	}
 	pair := support.Pair{Claim: args.Claim, Context: args.Context}
 	for _, p := range args.Passages {
-		pair.Passages = append(pair.Passages, support.Passage{Text: p})
+		pair.Passages = append(pair.Passages, support.Passage{Text: p.Text})
 	}
 	verdicts, err := m.checker.Check(ctx, []support.Pair{pair})
 	if err == nil && verdicts[0].Err != nil {

@@ -257,6 +257,45 @@ func TestVersion1(t *testing.T) {
 	diff(t, "found", ids(t, s, store.Query{Text: "herons"}), []string{"3", "1"})
 }
 
+// testdata has a store with version 6 of the tables, of SQLite and, from pg_dump --inserts, of PostgreSQL: seven answers,
+// of which six are of one run, a token, and what a verifier remembers. This version opens it and finds all of it.
+func (suite) Version6(t *testing.T, dsn string) {
+	t.Helper()
+	name := "v6.db.gz"
+	if strings.HasPrefix(dsn, "postgres") {
+		name = "v6.postgres.sql.gz"
+	}
+	packed := testenv.Must(os.Open(filepath.Join("testdata", name)))(t)
+	defer packed.Close()
+	b := testenv.Must(io.ReadAll(testenv.Must(gzip.NewReader(packed))(t)))(t)
+	if strings.HasPrefix(dsn, "postgres") {
+		db := testenv.Must(sql.Open("pgx", dsn))(t)
+		testenv.Must(db.ExecContext(t.Context(), string(b)))(t)
+		testenv.OK(t, db.Close()) // the dump has changed the session's settings
+	} else {
+		testenv.OK(t, os.WriteFile(dsn, b, 0o600))
+	}
+	for range 2 { // it is migrated once
+		s := open(t, dsn)
+		diff(t, "found", len(ids(t, s, store.Query{Text: "herons"})), 6)
+		diff(t, "of the run", len(ids(t, s, store.Query{Run: "run"})), 6)
+		talk, err := s.Conversation(t.Context(), store.DefaultTenant, "talk", nil)
+		if err != nil || talk.Answers != 6 {
+			t.Errorf("conversation: %+v, %v", talk, err)
+		}
+		if tokens, err := s.Tokens(t.Context()); err != nil || len(tokens) != 1 || tokens[0].Name != "fixture" {
+			t.Errorf("tokens: %+v, %v", tokens, err)
+		}
+		if b, err := s.Memory(store.DefaultTenant).Recall(t.Context(), "manifest", "https://a.example/"); err != nil || string(b) != "seen" {
+			t.Errorf("remembered: %q, %v", b, err)
+		}
+		testenv.OK(t, s.Close())
+	}
+	s := open(t, dsn)
+	put(t, s, call(8, "Herons fly south."))
+	diff(t, "found with the next", len(ids(t, s, store.Query{Text: "herons"})), 7)
+}
+
 // A database from before the first release is refused and left unchanged.
 func TestOlder(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")

@@ -146,3 +146,42 @@ func TestDiskReadOnly(t *testing.T) {
 	testenv.OK(t, c.restart(t.Context()))
 	judge(t, l.settle(t.Context(), &fault{}))
 }
+
+// A disk turns read-only under a running gateway, as after an error of the device. Calls succeed, those that begin later
+// have no id, and once the disk is mounted again, every answer whose end was seen before is there: with a disk of its
+// own for the journal, all of them are.
+func TestDiskTurnsReadOnly(t *testing.T) {
+	for name, test := range map[string]struct {
+		options func(dir string) options
+		told    func(ctx context.Context, c *cluster) error
+		journal bool // is on the disk
+	}{
+		"of all data": {
+			func(dir string) options { return options{data: dir} },
+			func(ctx context.Context, c *cluster) error {
+				return c.awaitCheck(ctx, http.StatusServiceUnavailable, "journal", "cannot be captured")
+			}, true,
+		},
+		"of the database": {
+			func(dir string) options { return options{data: t.TempDir(), db: dir} },
+			func(ctx context.Context, c *cluster) error { return c.awaitLog(ctx, "the store takes no answers") }, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := testenv.NewBreakableDisk(t, 2*diskSize)
+			c := startAlone(t, test.options(disk.Dir))
+			broken := time.Now()
+			suffer(t, c, &fault{
+				do: func(ctx context.Context, c *cluster) error {
+					broken = time.Now()
+					disk.Break(t)
+					err := errors.Join(test.told(ctx, c), pause(ctx, after), c.nodes[0].kill())
+					disk.Mend(t)
+					return errors.Join(err, c.restart(ctx))
+				},
+				mayFail: anyCall, repeats: true, unkept: test.journal,
+				mayLose: func(c *call) bool { return test.journal && c.ended.After(broken) },
+			})
+		})
+	}
+}

@@ -18,6 +18,8 @@ type fault struct {
 	repeats bool
 	// unkept allows calls whose answers are not stored. Such calls have no id.
 	unkept bool
+	// mayLose reports whether an answer may be lost although its call has an id; nil means none.
+	mayLose func(c *call) bool
 }
 
 // anyCall is the mayFail of a fault between client, gateway and provider: any call may be aborted.

@@ -35,6 +35,7 @@ type call struct {
 	body      string // as received
 	retries   int    // before the response began
 	err       error  // nil if the response ended as it should
+	ended     time.Time
 }
 
 // complete reports whether the client received the whole answer.
@@ -139,7 +140,7 @@ func (l *load) try(ctx context.Context, c *call) (again bool, err error) {
 		c.id = response.Header.Get("Ibid-Answer")
 	}
 	body, err := io.ReadAll(response.Body)
-	c.body = string(body)
+	c.body, c.ended = string(body), time.Now()
 	if response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") != "" {
 		return c.retries < maxRetries, errors.New(response.Status)
 	}
@@ -336,7 +337,7 @@ func (l *load) missing(ctx context.Context, f *fault) (wrong []string) {
 				ids = append(ids, a.ID)
 			}
 			for _, c := range calls {
-				if c.id == "" && f.unkept {
+				if c.id == "" && f.unkept || f.mayLose != nil && len(byID[c.id]) == 0 && f.mayLose(c) {
 					continue
 				}
 				wrong = append(wrong, c.compare(node, byID[c.id])...)
