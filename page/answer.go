@@ -15,6 +15,7 @@ import (
 	"github.com/ibidhq/ibid/gateway"
 	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/passage"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
@@ -206,10 +207,11 @@ func heading(prompt []store.Message) (short, full string) {
 			continue
 		}
 		full = strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD"))
+		asked := passage.Question(full)
 		if len(full) > maxQuestion {
 			full = text.Head(full, maxQuestion) + " …"
 		}
-		short = text.Shorten(line(full), maxHeading)
+		short = text.Shorten(line(asked), maxHeading)
 		if short == full {
 			full = ""
 		}

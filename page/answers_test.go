@@ -87,3 +87,17 @@ func TestAnswersPaged(t *testing.T) {
 	}
 	testenv.Equal(t, "all pages", want, found)
 }
+
+// The heading of an answer is the question, not the passages that a program wrote around it.
+func TestQuestionOfPrompt(t *testing.T) {
+	w := newWorld(t, nil)
+	c := talked("ans_1", "Context:\n[1] The mill\nThe mill on the Orre was built in 1612.\n\n[2] The bridge\nThe bridge has six "+
+		"arches.\n\nQuestion: How old is the mill?\nAnswer:", "It was built in 1612.")
+	c.Conversation = ""
+	w.put(t, c)
+	for _, path := range []string{"/", "/ui/answers", "/ui/search?q=mill", "/ui/answers/ans_1"} {
+		if got := w.get(t, path); !strings.Contains(got.body, ">How old is the mill?<") {
+			t.Errorf("%s: %s", path, got.body)
+		}
+	}
+}

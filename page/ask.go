@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"

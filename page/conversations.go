@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/passage"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
@@ -60,7 +61,7 @@ func verificationChoices(chosen string) []choice {
 func titleOf(c *store.Conversation) string {
 	for _, call := range c.Calls {
 		for _, m := range call.Prompt {
-			if title := short(m.Text, maxTitle); m.Role == store.RoleUser && title != "" {
+			if title := short(passage.Question(m.Text), maxTitle); m.Role == store.RoleUser && title != "" {
 				return title
 			}
 		}

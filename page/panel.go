@@ -120,7 +120,8 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 		Letter: letterOf(s), Site: siteOf(s), Open: passageURL(s, firstRef(call.Answer, s.ID)),
 	}
 	one := &panel{
-		p: p, tenant: r.Who.Tenant, call: call, url: cleanAddress(s.URL), may: mayWrite(r) && !p.isPasted(call), body: body,
+		p: p, tenant: r.Who.Tenant, call: call, url: cleanAddress(s.URL), body: body,
+		may: mayWrite(r) && !p.isPasted(call),
 	}
 	for _, add := range []func(context.Context) error{one.addQuotes, one.addSteps, one.addManifest} {
 		if err := add(ctx); err != nil {

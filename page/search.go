@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/passage"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
@@ -122,7 +123,7 @@ func rank(find *finder, calls []*store.Call) {
 func questionOf(call *store.Call) string {
 	for i := range slices.Backward(call.Prompt) {
 		if m := &call.Prompt[i]; m.Role == store.RoleUser {
-			if q := short(m.Text, maxHitQuestion); q != "" {
+			if q := short(passage.Question(m.Text), maxHitQuestion); q != "" {
 				return q
 			}
 		}
