@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ type Announcement struct {
 	Digest   []byte `json:"digest,omitempty"`   // SHA-256 of the manifest's body; nil if not yet known
 	More     bool   `json:"more,omitempty"`     // there are, or may be, more sources: see the manifest
 	Count    int    `json:"count,omitempty"`    // how many more; 0 if not yet known
+	Invalid  string `json:"invalid,omitempty"`  // why a member that was read is void: it announces one more source
 }
 
 // Form is the syntax of a Citation-Source field. Readers accept both.
@@ -216,7 +218,8 @@ func SetHeader(h http.Header, f Form, list ...Announcement) {
 
 // ParseHeader reads the field's values, one for each line, of header and trailer together, and returns the union of
 // what they announce, without duplicates. Unknown parameters are ignored; no values mean no announcements. All lines
-// must have the same form.
+// must have the same form. A malformed member voids itself: it has only Invalid, and More, since what it announces is
+// unknown. The field is malformed if its members cannot be told apart, or none of them is valid.
 func ParseHeader(values []string) ([]Announcement, error) {
 	value := strings.Join(values, ", ")
 	first := strings.TrimLeft(value, " \t,")
@@ -240,17 +243,34 @@ func ParseHeader(values []string) ([]Announcement, error) {
 		return nil, fmt.Errorf("%w: %w", errHeader, err)
 	}
 	var union []Announcement
+	var invalid error
 	seen := make(map[string]bool)
+	valid := len(list) == 0
 	for i := range list {
-		if err := list[i].check(); err != nil {
-			return nil, fmt.Errorf("%w: %w", errHeader, err)
+		a := &list[i]
+		if err := a.invalid(); err != nil {
+			invalid = cmp.Or(invalid, err)
+			union = append(union, Announcement{More: true, Count: 1, Invalid: err.Error()})
+			continue
 		}
-		if key := write(&list[i], Link); !seen[key] {
+		valid = true
+		if key := write(a, Link); !seen[key] {
 			seen[key] = true
-			union = append(union, list[i])
+			union = append(union, *a)
 		}
 	}
+	if !valid {
+		return nil, fmt.Errorf("%w: %w", errHeader, invalid)
+	}
 	return union, nil
+}
+
+// invalid returns why a member that was read is void, or nil.
+func (a *Announcement) invalid() error {
+	if a.Invalid != "" {
+		return errors.New(a.Invalid)
+	}
+	return a.check()
 }
 
 // write returns an announcement, which must have passed check, as one member of the field.
@@ -307,7 +327,7 @@ func readList(values []string) ([]Announcement, error) {
 		}
 		for _, name := range item.Params.Names() {
 			if value, _ := item.Params.Get(name); !a.setParam(name, value) {
-				return nil, errors.New("the parameter " + name + " has the wrong type")
+				a.Invalid = "the parameter " + name + " has the wrong type"
 			}
 		}
 		list = append(list, a)
@@ -348,13 +368,44 @@ func readLinks(value string) ([]Announcement, error) {
 		if r.rest == "" {
 			return list, nil
 		}
+		if r.rest[0] == '"' {
+			return nil, errors.New("it has members of both forms")
+		}
+		begin := r.rest
 		a, err := r.member()
+		if r.space(); err == nil && r.rest != "" && r.rest[0] != ',' {
+			err = errors.New("a comma is missing between two members")
+		}
 		if err != nil {
-			return nil, err
+			a.Invalid = err.Error()
+			if r.rest = begin; !r.skip() {
+				return nil, err
+			}
 		}
 		list = append(list, a)
-		if r.space(); r.rest != "" && r.rest[0] != ',' {
-			return nil, errors.New("a comma is missing between two members")
+	}
+}
+
+// skip skips a malformed member, and returns false if it has no end: a bracket or quotation mark is not closed.
+func (r *linkReader) skip() bool {
+	for i, open := 0, byte(0); ; i++ {
+		switch {
+		case i >= len(r.rest):
+			r.rest = ""
+			return open == 0
+		case open == '"' && r.rest[i] == '\\':
+			i++
+		case open != 0:
+			if r.rest[i] == open {
+				open = 0
+			}
+		case r.rest[i] == '<':
+			open = '>'
+		case r.rest[i] == '"':
+			open = '"'
+		case r.rest[i] == ',':
+			r.rest = r.rest[i:]
+			return true
 		}
 	}
 }

@@ -258,6 +258,42 @@ func TestParseHeaderRefuses(t *testing.T) {
 	}
 }
 
+// A malformed member voids itself, not the others: one more source is announced, and why it is unknown.
+func TestMalformedMember(t *testing.T) {
+	void := func(why string) manifest.Announcement {
+		return manifest.Announcement{More: true, Count: 1, Invalid: why}
+	}
+	a, b := manifest.Announcement{URL: pageA}, manifest.Announcement{URL: pageB}
+	for name, tt := range map[string]struct {
+		value string
+		want  []manifest.Announcement
+	}{
+		"relative":         {"<" + pageA + ">, </b>", []manifest.Announcement{a, void("the source's URL: it is neither an http nor an https URL")}},
+		"the first":        {"<ftp://geo.example/a>, <" + pageB + ">", []manifest.Announcement{void("the source's URL: it is neither an http nor an https URL"), b}},
+		"words":            {"<" + pageA + ">, and others", []manifest.Announcement{a, void("a member does not begin with <")}},
+		"no comma":         {"<" + pageA + ">, <" + pageB + "> <" + pageA + ">, <" + pageB + ">", []manifest.Announcement{a, void("a comma is missing between two members"), b}},
+		"no value":         {"<" + pageA + ">; manifest=, <" + pageB + ">", []manifest.Announcement{void("the parameter manifest has no value"), b}},
+		"comma in a value": {"<" + pageA + `>; manifest="/c,\",d"; id=1, <` + pageB + ">", []manifest.Announcement{void("the manifest's URL: it has characters that have to be percent-encoded"), b}},
+		"digest":           {"<" + pageA + `>; digest="md5", <` + pageB + ">", []manifest.Announcement{a, b}},
+		"list, a type":     {`"` + pageA + `", "` + pageB + `";manifest=1`, []manifest.Announcement{a, void("the parameter manifest has the wrong type")}},
+		"list, relative":   {`"b", "` + pageB + `"`, []manifest.Announcement{void("the source's URL: it is neither an http nor an https URL"), b}},
+	} {
+		got, err := manifest.ParseHeader([]string{tt.value})
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	// Members that cannot be told apart void the field.
+	for _, value := range []string{
+		"<" + pageA + ">, <" + pageB, "<" + pageA + ">, <" + pageB + `>; id="a`, "<" + pageA + `>, "` + pageB + `"`,
+		`"` + pageA + `", "` + pageB, `"` + pageA + `", <` + pageB + ">",
+	} {
+		if got, err := manifest.ParseHeader([]string{value}); !errors.Is(err, manifest.ErrHeader) {
+			t.Errorf("%q: %v, %v", value, got, err)
+		}
+	}
+}
+
 func TestSetHeader(t *testing.T) {
 	h := http.Header{}
 	manifest.SetHeader(h, manifest.Link, manifest.Announcement{URL: pageA})

@@ -265,9 +265,7 @@ func (k *check) publishing(ctx context.Context, schema *store.Schema, readable b
 			held = fmt.Sprintf("JSON answers of up to %d bytes are held for it", p.HeaderBuffer)
 		}
 		k.line("header", "Citation-Source as "+p.Header+"; "+held, nil)
-		if p.Contact != "" {
-			k.line("contact", p.Contact, nil)
-		}
+		k.contact()
 		if p.IncidentEndpoint != "" {
 			k.line("incidents", "accepted at "+Redacted(p.IncidentEndpoint), nil)
 		}
@@ -292,6 +290,17 @@ func (k *check) publishing(ctx context.Context, schema *store.Schema, readable b
 	if len(p.Allow) > 0 {
 		k.line("networks", "public ones and "+p.Allow.String(), nil)
 	}
+}
+
+// contact reports the published address for disputes, and a [warning] if there is none.
+func (k *check) contact() {
+	if c := k.config.Publish.Contact; c != "" {
+		k.line("contact", c, nil)
+		return
+	}
+	k.line("contact", "none", &warning{
+		Usagef("set contact to an address for disputes", "nobody can be reached about a published answer"),
+	})
 }
 
 // unused reports publishing settings that have no effect.

@@ -116,12 +116,18 @@ func (t *alignedText) appendUnits(all []unit, token *valueToken, comma bool) []u
 	switch denies := denyingBy[u.word].name; {
 	case denies != "" && (denies == t.language || denies == "en" && t.language == ""):
 		u.kind, u.word = denialUnit, "not"
-	case isNumber && number.number != 1:
+	case isNumber && (number.number != 1 || endsWithBound(all)):
 		u.kind, u.word = figureUnit, strconv.FormatFloat(number.number, 'f', -1, 64)
 	default:
 		t.classify(&u, token)
 	}
 	return append(all, u)
+}
+
+// endsWithBound reports whether units end with "at most" or "at least", after which "one" is a number.
+func endsWithBound(all []unit) bool {
+	n := len(all)
+	return n >= 2 && all[n-2].word == "at" && boundWords.has(all[n-1].word)
 }
 
 // classify tells words with content from others.
@@ -454,15 +460,7 @@ func (x *alignment) gapDiffers(g gap) *difference {
 	if len(as) > maxGapUnits || len(bs) > maxGapUnits {
 		return nil
 	}
-	heavy := func(units []unit) (all []unit) {
-		for _, u := range units {
-			if u.kind != lightUnit {
-				all = append(all, u)
-			}
-		}
-		return all
-	}
-	as, bs = heavy(as), heavy(bs)
+	as, bs = x.claim.heavy(as), x.evidence.heavy(bs)
 	switch {
 	case len(as) == 0 && len(bs) == 1 && bs[0].kind == denialUnit,
 		len(bs) == 0 && len(as) == 1 && as[0].kind == denialUnit:
@@ -492,6 +490,28 @@ func (x *alignment) gapDiffers(g gap) *difference {
 		return &difference{ConflictName, spanOf(as), spanOf(bs)}
 	}
 	return nil
+}
+
+// heavy returns the units that are neither light nor the words of a figure's bound: at most 40, fewer than 40.
+func (t *alignedText) heavy(units []unit) (all []unit) {
+	bound := false
+	for i := len(units) - 1; i >= 0; i-- {
+		u := &units[i]
+		switch {
+		case u.kind == lightUnit:
+			continue
+		case u.kind == figureUnit:
+			v := t.valueAt(u.span)
+			bound = v != nil && v.Bound != 0
+		case bound && (boundWords.has(u.word) || boundWords.has(u.word+" than")):
+			continue
+		default:
+			bound = false
+		}
+		all = append(all, *u)
+	}
+	slices.Reverse(all)
+	return all
 }
 
 func isDenial(u unit) bool { return u.kind == denialUnit }
@@ -648,10 +668,20 @@ func (x *alignment) figuresDiffer(a, b *unit) ConflictKind {
 		return ConflictNumber
 	case (v.Unit.Kind == unitPercent) != (e.Unit.Kind == unitPercent) && v.Written != e.Written:
 		return "" // one in four, 25 %
+	case v.Bound*e.Bound < 0 && v.Unit.Kind == e.Unit.Kind && apart(v, e):
+		return ConflictNumber
 	case v.Bound != e.Bound || sameQuantity(v, e) || v.Approximate && sameNumber(v, e, v.slack()):
 		return ""
 	}
 	return ConflictNumber
+}
+
+// apart reports whether no number is within both of two opposite bounds: at most 1, at least 7.
+func apart(a, b *Value) bool {
+	if a.Bound > 0 {
+		a, b = b, a
+	}
+	return a.High+max(a.slack(), b.slack()) < b.Number
 }
 
 // valueAt returns the number or date with the figure at a span, or nil.
@@ -698,7 +728,7 @@ func compareWording(claim string, focus ibid.Span, language string, pieces []pie
 				}
 			}
 		}
-		switch w.saying = min(w.saying, said); said {
+		switch w.saying = min(w.saying, said); said { //nolint:exhaustive // a sentence that is said has no difference
 		case saysNot:
 			w.found = append(w.found, differs...)
 		case saysQualified:

@@ -36,8 +36,8 @@ func (c *comparison) blockOf(place ibid.Span) ibid.Span {
 	return around
 }
 
-// sentencesAround returns the sentences of a block that have a place, and the next one, which may refer to it: "This was
-// wrong." If the place is quoted, they begin with the sentence that introduces it.
+// sentencesAround returns the sentences of a block that have a place, and the next one, which may refer to it: "This
+// was wrong." If the place is quoted, they begin with the sentence that introduces it.
 func sentencesAround(content string, block, place ibid.Span) ibid.Span {
 	from, _ := prose.SentenceAt(content, place.Start+1)
 	from = max(block.Start, min(from, place.Start))
@@ -95,8 +95,8 @@ func (c *comparison) corrections(outside ibid.Span) (notices []string) {
 }
 
 // setContext changes what words say of a claim by what its sources say around the excerpts: it differs if each of them
-// denies it there, and it is unjudged if each of them denies, doubts or restricts it: "The mayor denied that he took the
-// money."
+// denies it there, and it is unjudged if each of them denies, doubts or restricts it: "The mayor denied that he took
+// the money."
 func (e *evidence) setContext() {
 	if e.Finding != support.Supported && e.Finding != support.Unjudged {
 		return

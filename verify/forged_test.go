@@ -133,6 +133,24 @@ func TestOutputHeld(t *testing.T) {
 	}
 }
 
+// Where nothing says which of a body's texts is the answer, a text that has the hash is a warning with its place, and the
+// response is not trusted: a reader may be shown the other.
+func TestOutputBeside(t *testing.T) {
+	w := newWorld(t)
+	for i, test := range []struct{ body, place string }{
+		{`{"answer":"` + forged + `","debug":"` + answer + `"}`, "/answer"},
+		{`{"debug":["` + answer + `"],"say":"No, in 1931.","model":"m"}`, "/say"},
+		{`{"debug":"` + answer + `","text":"它从不开放"}`, "/text"},
+	} {
+		s := w.publish(w.manifestAt(fmt.Sprintf("/runs/r/cite/beside-%d", i)))
+		r := w.sent(s, "application/json", test.body)
+		wants(t, r, verify.Valid, verify.OutputBound)
+		if f := has(r, verify.OutputBound); f.Counts != verify.CountWarning || !strings.Contains(f.Detail, test.place+",") || !strings.Contains(f.Detail, "/debug") {
+			t.Errorf("%s: %+v", test.body, f)
+		}
+	}
+}
+
 // The manifest of a live answer is waited for, as its Retry-After asks.
 func TestWait(t *testing.T) {
 	for _, test := range []struct {

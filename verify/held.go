@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,19 +19,21 @@ const maxHeld = 10_000
 // heldText returns the text that a manifest's output is bound to from a body of the publisher's own form, and where it
 // is: a JSON document with the text as one of its strings, or a stream of events with parts of it in a member of each,
 // or as their data. If the output says where, only that place counts. If the text is nowhere or in more than one place,
-// at is "".
-func heldText(out *manifest.Output, r *Response) (text, at string) {
+// at is "". If the output does not say where and there is other prose, which may be what readers take for the answer,
+// beside is the first place of that.
+func heldText(out *manifest.Output, r *Response) (text, at, beside string) {
 	if out.TextHash == "" || !utf8.Valid(r.Body) {
-		return "", ""
+		return "", "", ""
 	}
 	places := &placesOf{index: map[string]int{}}
 	if !places.readBody(r) {
-		return "", ""
+		return "", "", ""
 	}
 	found := 0
 	for i := range places.texts {
 		t := places.texts[i].String()
 		if out.TextLength != nil && utf8.RuneCountInString(t) < *out.TextLength {
+			beside = places.proseAt(i, beside)
 			continue // normalising only shortens
 		}
 		if out.TextAt != "" && places.names[i] != place(out.TextEvent, out.TextAt) {
@@ -39,12 +42,30 @@ func heldText(out *manifest.Output, r *Response) (text, at string) {
 		if normalWithHash(out, &t) != nil {
 			found++
 			text, at = t, places.names[i]
+		} else {
+			beside = places.proseAt(i, beside)
 		}
 	}
-	if found != 1 {
-		return "", ""
+	switch {
+	case found != 1:
+		return "", "", ""
+	case out.TextAt != "":
+		beside = ""
 	}
-	return text, at
+	return text, at, beside
+}
+
+// proseAt returns first or, if that is empty, place i if its text is prose: three words, or a script without spaces.
+func (p *placesOf) proseAt(i int, first string) string {
+	t := p.texts[i].String()
+	if first != "" || len(strings.Fields(t)) < 3 && !strings.ContainsFunc(t, isUnspaced) {
+		return first
+	}
+	return p.names[i]
+}
+
+func isUnspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
 // place names a JSON Pointer, in the data of events if they have a name.

@@ -37,8 +37,13 @@ func (m *checked) checkOutput(ctx context.Context) error {
 	}
 	digest, body := hexSum(m.served.Body), snapshot.Hash(r.Body)
 	if out != nil {
-		if how := isOutput(out, r); how != "" {
-			m.found(OutputBound, "The manifest is about this response: %s.", how)
+		if how, beside := isOutput(out, r); how != "" {
+			counts := CountPass
+			if beside != "" {
+				counts = CountWarning
+				how += "; the body has other text, at " + beside + ", and nothing says which is the answer"
+			}
+			m.foundAs(OutputBound, counts, "The manifest is about this response: %s.", how)
 			m.checkSpans(ctx)
 			if err := m.Memory.Replace(ctx, memoryOutput, digest, []byte(body)); err != nil {
 				return fmt.Errorf("remembering a response: %w", err)
@@ -65,8 +70,8 @@ func (m *checked) checkOutput(ctx context.Context) error {
 			"The manifest is about another response: this one has neither its octets nor its text.")
 	case replayed:
 		m.found(Replayed, "The manifest does not say which response it is about, and was seen with another one before.")
-	case dateErr == nil && date.Sub(m.man.EmittedAt.Time()) > replayWindow:
-		m.found(Replayed,
+	case dateErr == nil && date.Sub(m.man.EmittedAt.Time()) > replayWindow: // an old answer may be served again
+		m.found(OutputUnchecked,
 			"The manifest does not say which response it is about, and is more than a day older than this one.")
 	default:
 		m.found(OutputUnchecked, "The manifest does not say which response it is about.")
@@ -74,25 +79,25 @@ func (m *checked) checkOutput(ctx context.Context) error {
 	return nil
 }
 
-// isOutput tells by what the response matches a manifest's output, or returns "" if it does not. Of a page only the
-// octets count: two pages that look different may have the same text.
-func isOutput(out *manifest.Output, r *Response) string {
+// isOutput tells by what the response matches a manifest's output, or returns "" if it does not; for beside see [heldText].
+// Of a page only the octets count: two pages that look different may have the same text.
+func isOutput(out *manifest.Output, r *Response) (how, beside string) {
 	if out.Hash == snapshot.Hash(r.Body) {
-		return "its octets have the hash"
+		return "its octets have the hash", ""
 	}
 	if isMarkup(out.MediaType) {
-		return ""
+		return "", ""
 	}
 	// The response's text is that of the answer document or provider's answer that it contains, else the body itself. A
 	// page is not read: only a browser knows which of its text is visible.
 	if isMarkup(r.Header.Get("Content-Type")) || !utf8.Valid(r.Body) {
-		return ""
+		return "", ""
 	}
 	if out.TextAt != "" {
-		if _, at := heldText(out, r); at != "" {
-			return "its text, at " + at + ", has the hash"
+		if _, at, _ := heldText(out, r); at != "" {
+			return "its text, at " + at + ", has the hash", ""
 		}
-		return ""
+		return "", ""
 	}
 	text, known := answerText(r.Body)
 	if !known {
@@ -100,17 +105,17 @@ func isOutput(out *manifest.Output, r *Response) string {
 	}
 	switch {
 	case text == nil: // readers may disagree about it
-		return ""
+		return "", ""
 	case out.Hash == snapshot.Hash([]byte(*text)):
-		return "the text of its answer has the hash"
+		return "the text of its answer has the hash", ""
 	case out.TextHash != "" && normalWithHash(out, text) != nil:
-		return "its text has the hash"
+		return "its text has the hash", ""
 	case !known:
-		if _, at := heldText(out, r); at != "" {
-			return "the text at " + at + " has the hash, and nothing else in it does"
+		if _, at, beside := heldText(out, r); at != "" {
+			return "the text at " + at + " has the hash, and nothing else in it does", beside
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // normalWithHash returns the normalised form of the text that has an output's text hash, or nil if none of the texts
@@ -135,7 +140,7 @@ func (m *checked) checkSpans(ctx context.Context) {
 	out, r := m.man.Output, m.response
 	answer, _ := answerText(r.Body)
 	texts := []*string{answer}
-	if held, at := heldText(out, r); at != "" {
+	if held, at, _ := heldText(out, r); at != "" {
 		texts = append(texts, &held)
 	}
 	if utf8.Valid(r.Body) {
@@ -251,7 +256,7 @@ func (up *upstream) compare(out *manifest.Output) Finding {
 		return newFinding(OutputUnchecked, "The manifest does not say which response it is about.")
 	case out.Hash == src.Hash,
 		out.TextHash != "" && out.TextHash == src.TextHash && !isMarkup(src.MediaType) && !isMarkup(out.MediaType),
-		up.body != nil && isOutput(out, up.body) != "":
+		up.isOutput(out):
 		return newFinding(OutputBound, "The manifest is about the source.")
 	case up.body == nil:
 		f := newFinding(OutputUnchecked, "The source could not be read, so it cannot be compared with its manifest.")
@@ -259,6 +264,15 @@ func (up *upstream) compare(out *manifest.Output) Finding {
 		return f
 	}
 	return newFinding(OutputMismatch, "The manifest is about something other than the source that names it.")
+}
+
+// isOutput reports whether the source as it is now matches a manifest's output.
+func (up *upstream) isOutput(out *manifest.Output) bool {
+	if up.body == nil {
+		return false
+	}
+	how, _ := isOutput(out, up.body)
+	return how != ""
 }
 
 // checkUpstreams verifies the manifests of sources that are agents' answers themselves, each once per job and down to a

@@ -275,7 +275,8 @@ func (r *Report) state() State {
 
 // isOpenQuestion reports whether a finding leaves something unproven, so that the report is not trusted.
 func isOpenQuestion(f Finding) bool {
-	return f.Code == NothingClaimed || f.Code == OutputUnchecked && f.Counts == CountWarning
+	return f.Code == NothingClaimed ||
+		f.Counts == CountWarning && slices.Contains([]Status{OutputBound, OutputUnchecked, HeaderMalformed}, f.Code)
 }
 
 // Why gives the reason for the report's state in a sentence or two. For the claims see WhyClaims.

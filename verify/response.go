@@ -144,8 +144,24 @@ func (j *job) readHeader(r *Response) ([]manifest.Announcement, bool) {
 			"The response has no Citation-Source field: it announces no sources, so there is nothing to verify.")
 		return nil, true
 	}
+	j.reportVoid(list)
 	j.report.Level.Observed = 1
 	return list, true
+}
+
+// reportVoid reports members that were malformed: each announces a source that is unknown.
+func (j *job) reportVoid(list []manifest.Announcement) {
+	n, why := 0, ""
+	for i := range list {
+		if list[i].Invalid != "" {
+			n, why = n+1, cmp.Or(why, list[i].Invalid)
+		}
+	}
+	if n > 0 {
+		j.report.add(Finding{Code: HeaderMalformed, Counts: CountWarning, Detail: fmt.Sprintf(
+			"Citation-Source has %s that cannot be read: %s.", number(n, "member"), why,
+		)})
+	}
 }
 
 // fields returns the values of the Citation-Source field, whatever the case of its name.

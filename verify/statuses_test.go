@@ -104,6 +104,10 @@ func TestStatuses(t *testing.T) {
 			w.announce(answer, manifest.Announcement{URL: w.origin + "/source", Manifest: w.origin + cite, Digest: a},
 				manifest.Announcement{URL: w.origin + "/other", Manifest: w.origin + cite, Digest: b})
 		}},
+		{"header-malformed: one member, which is void", verify.Valid, func(w *world) {
+			m := w.publish(w.manifest())
+			w.header(manifest.FormatHeader([]manifest.Announcement{w.announcement(m)}, manifest.Link) + ", </other>; manifest=x")
+		}},
 		{"header-malformed: many manifests", verify.Invalid, func(w *world) {
 			var list []manifest.Announcement
 			for i := range 17 {
@@ -183,7 +187,7 @@ func TestStatuses(t *testing.T) {
 			s := w.publish(m)
 			w.announce("The old bridge was finished in 1875 [1].", w.announcement(s))
 		}},
-		{"replayed: older than a day, bound to nothing", verify.Invalid, func(w *world) {
+		{"output-unchecked: bound to nothing, and its age alone is no replay", verify.Valid, func(w *world) {
 			m := w.manifest()
 			m.Output = nil
 			s := w.sign(m, w.now)
