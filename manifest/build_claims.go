@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
@@ -451,9 +452,12 @@ func (p *pin) excerpt(e *Excerpt) {
 
 // place sets the excerpt to the code points [start, end) of the source's text.
 func (p *pin) place(start, end int, origin string) {
-	end = min(end, start+maxExact)
 	content := p.source.text.Content
-	at, ok := p.source.places.Span(ibid.CodePoint, start, end)
+	at, ok := p.source.places.Span(ibid.CodePoint, start, min(end, start+maxExact))
+	if end > start+maxExact {
+		at.End = max(at.Start, prose.GraphemeStart(content, at.End))
+		end = start + utf8.RuneCountInString(content[at.Start:at.End])
+	}
 	exact := content[at.Start:at.End]
 	switch {
 	case !ok: // a finder that violates its contract
@@ -464,8 +468,11 @@ func (p *pin) place(start, end int, origin string) {
 		return
 	}
 	p.ExcerptHash, p.ExcerptOrigin = snapshot.Hash([]byte(exact)), origin
+	before := at.Start - len(text.LastRunes(content[:at.Start], around))
+	after := at.End + len(text.Runes(content[at.End:], around))
 	p.excerpt(&Excerpt{
-		Exact: exact, Prefix: text.LastRunes(content[:at.Start], around), Suffix: text.Runes(content[at.End:], around),
+		Exact: exact, Prefix: content[min(at.Start, prose.GraphemeEnd(content, before)):at.Start],
+		Suffix: content[at.End:max(at.End, prose.GraphemeStart(content, after))],
 	})
 	if p.source.text.Profile != TextProfile {
 		p.unavailable(AdvisoryText)

@@ -85,7 +85,7 @@ type Output struct {
 	// where the text is in a JSON body, or its parts in the data of a stream's events: a JSON Pointer; empty means that
 	// the body is the text, or has it in one place
 	TextAt    string `json:"text_at,omitempty" form:"name"`
-	TextEvent string `json:"text_event,omitempty" form:"name"` // the name of these events; empty means any without a name
+	TextEvent string `json:"text_event,omitempty" form:"name"` // the name of these events; empty: any without a name
 
 	Extra Extra `json:"-"`
 }

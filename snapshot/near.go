@@ -206,7 +206,7 @@ func align(quote, text []rune) (diff []Edit, skipped int) {
 	}
 	d.end()
 	slices.Reverse(d.list)
-	return d.list, j
+	return wholeGraphemes(d.list), j
 }
 
 // differences collects the pieces of a comparison from the end.

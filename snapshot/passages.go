@@ -131,10 +131,8 @@ func cutAt(text string, most int) int {
 	if cut > 0 {
 		return cut
 	}
-	for cut = most; cut > 1 && !utf8.RuneStart(text[cut]); cut-- {
-	}
-	if !utf8.RuneStart(text[cut]) { // the size is smaller than a character
-		_, cut = utf8.DecodeRuneInString(text)
+	if cut = prose.GraphemeStart(text, most); cut == 0 { // the size is smaller than a character
+		cut = prose.GraphemeEnd(text, 1)
 	}
 	return cut
 }

@@ -79,8 +79,8 @@ func (m *checked) checkOutput(ctx context.Context) error {
 	return nil
 }
 
-// isOutput tells by what the response matches a manifest's output, or returns "" if it does not; for beside see [heldText].
-// Of a page only the octets count: two pages that look different may have the same text.
+// isOutput tells by what the response matches a manifest's output, or returns "" if it does not; for beside see
+// [heldText]. Of a page only the octets count: two pages that look different may have the same text.
 func isOutput(out *manifest.Output, r *Response) (how, beside string) {
 	if out.Hash == snapshot.Hash(r.Body) {
 		return "its octets have the hash", ""

@@ -129,6 +129,13 @@ func FuzzEnds(f *testing.F) {
 			if got := GraphemeEnd(text, at); got != g {
 				t.Fatalf("GraphemeEnd(%q, %d) = %d, want %d", text, at, got, g)
 			}
+			start := at
+			for !cluster[start] {
+				start--
+			}
+			if got := GraphemeStart(text, at); got != start {
+				t.Fatalf("GraphemeStart(%q, %d) = %d, want %d", text, at, got, start)
+			}
 			if got := WordEnd(text, at); got != w {
 				t.Fatalf("WordEnd(%q, %d) = %d, want %d", text, at, got, w)
 			}

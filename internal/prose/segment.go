@@ -32,22 +32,39 @@ func Words(text string) iter.Seq2[int, int] {
 	}
 }
 
+// GraphemeStart returns the largest offset up to at that is between two graphemes of text, or at its start or end.
+func GraphemeStart(text string, at int) int {
+	start, _ := graphemeAt(text, at)
+	return start
+}
+
 // GraphemeEnd returns the smallest offset from at on that is between two graphemes of text, or at its start or end.
 func GraphemeEnd(text string, at int) int {
+	_, end := graphemeAt(text, at)
+	return end
+}
+
+// graphemeAt returns the bounds of the grapheme around an offset, which are the offset if it is between two.
+func graphemeAt(text string, at int) (start, end int) {
 	at = clamp(text, at)
 	from := certainBefore(text, at, func(prev, next rune) bool {
 		return standsAlone(prev) && standsAlone(next) && (prev != '\r' || next != '\n')
 	})
 	if from == at {
-		return at
+		return at, at
 	}
 	it := graphemes.FromString(wholeRunes(text[from:min(len(text), at+Window)]))
+	start = from
 	for it.Next() {
-		if from+it.End() >= at {
-			return from + it.End()
+		switch end = from + it.End(); {
+		case end == at:
+			return at, at
+		case end > at:
+			return start, end
 		}
+		start = end
 	}
-	return runeEnd(text, at)
+	return start, runeEnd(text, at)
 }
 
 // WordEnd returns the smallest offset from at on that is between two word segments of text and between two graphemes,
