@@ -657,6 +657,28 @@ func TestBuildCutsLongExcerptsAndClaims(t *testing.T) {
 	}
 }
 
+// An excerpt that is cut, and the text around one, have whole graphemes only: 4096 and 32 code points would end inside
+// a flag or a hand with its tone.
+func TestBuildKeepsGraphemesWhole(t *testing.T) {
+	flags := "a " + strings.Repeat("und weiter 🇩🇪👍🏽 ", 900)
+	quote := strings.TrimSpace(flags)
+	const said = "said the ferry crew on deck"
+	a := &ibid.Answer{Text: "One. Two.", Sources: []ibid.Source{
+		{ID: "1", Content: quote}, {ID: "w1", URL: page},
+	}}
+	crew := map[string]string{page: "<p>x" + strings.Repeat("🇩🇪", 40) + " " + said + " " + strings.Repeat("👍🏽", 40)}
+	cite(t, a, "One.", ibid.Ref{Source: "1", Quote: quote})
+	cite(t, a, "Two.", ibid.Ref{Source: "w1", Quote: said})
+	m := build(t, builder(crew), a, nil)
+	long, short := m.Claims[0].Sources[0], m.Claims[1].Sources[0]
+	if got := *long.ExcerptOffset; got != (manifest.Range{0, manifest.MaxExact - 1}) {
+		t.Errorf("excerpt %v", got)
+	}
+	if e := short.Excerpt; e.Prefix != strings.Repeat("🇩🇪", 15)+" " || e.Suffix != " "+strings.Repeat("👍🏽", 15) {
+		t.Errorf("around it: %q, %q", e.Prefix, e.Suffix)
+	}
+}
+
 func TestBuildOwn(t *testing.T) {
 	a := quoted(t)
 	b := builder(nil)
