@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -49,12 +50,15 @@ var leaks = [...]leak{
 	{otherLeak, "[cite_start]", "", ""},                       // Gemini
 	{otherLeak, "[cite_end]", "", ""},                         //
 	{otherLeak, "[cite: ", numberBytes + ", -", "]"},          //
-	{listLeak, "##", numberBytes, "$$"},                       // RAGFlow
+	{listLeak, fromZero, numberBytes, "$$"},                   // RAGFlow
 	{listLeak, "<ref>", numberBytes + ", []", "</ref>"},       // several programs
 	{openListLeak, "<co: ", numberBytes + ", ", ">"},          // Cohere
 	{closeLeak, "</co: ", numberBytes + ", ", ">"},            //
 	{otherLeak, `\ue200`, "", `\ue201`},                       // ChatGPT, its private characters spelled out
 }
+
+// fromZero begins RAGFlow's marks, whose numbers count from 0 in a list without numbers of its own.
+const fromZero = "##"
 
 // maxLeak is the maximum length of a leak in bytes. Known ones are far shorter.
 const maxLeak = 1000
@@ -267,7 +271,10 @@ func (c *candidate) cutLeak(l *leak, s []byte) {
 	case fileLeak:
 		c.addLeaked(leakedCite{part.key, at, at, "file-" + names, l.kind})
 	case listLeak:
-		c.addLeaked(leakedCite{part.key, at, at, strings.Trim(names, "[] "), l.kind})
+		if names = strings.Trim(names, "[] "); l.prefix == fromZero {
+			names = fromZero + names
+		}
+		c.addLeaked(leakedCite{part.key, at, at, names, l.kind})
 	case openLeak, openListLeak:
 		if len(k.open) < c.fold.limits.Items && c.fold.keep(entrySize+len(s)) {
 			k.open = append(k.open, leakedCite{part.key, at + len(s), 0, names, l.kind})
@@ -344,7 +351,11 @@ func (c *candidate) resolveNumbers(l *leakedCite) bool {
 	if c.marks == nil || c.marks.given() && c.fold.cited {
 		return false
 	}
-	sense, ok := c.marks.read(l.names)
+	names, counts := strings.CutPrefix(l.names, fromZero)
+	if counts && c.marks.numbers == nil {
+		names = strconv.Itoa(number(names) + 1)
+	}
+	sense, ok := c.marks.read(names)
 	var refs []wire.Ref
 	for _, i := range sense.refs {
 		refs = append(refs, c.marks.Refs[i])

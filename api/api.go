@@ -63,6 +63,7 @@ type API struct {
 	listeners httpx.Quota         // open event streams per tenant
 	summaries *httpx.Runs         // memory for runs being summarised
 	flights   httpx.Flights       // summaries in progress
+	known     summaries           // the latest of them
 	verifying *semaphore.Weighted // limits verifications of all tenants
 	verifiers httpx.Quota         // and those of each
 	closing   context.Context     // ends on Close

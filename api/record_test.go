@@ -19,12 +19,12 @@ type recorded struct {
 }
 
 // post posts body and returns the response, which must have the status.
-func (n *node) post(t testing.TB, status int, path, body string, fields ...string) recorded {
-	t.Helper()
-	res := n.do(t, "POST", path, body, fields...)
+func (n *node) post(tb testing.TB, status int, path, body string, fields ...string) recorded {
+	tb.Helper()
+	res := n.do(tb, "POST", path, body, fields...)
 	var got recorded
 	if err := json.Unmarshal([]byte(res.body), &got); err != nil || res.StatusCode != status {
-		t.Fatalf("POST %s: %d %s (%v), want %d", path, res.StatusCode, res.body, err, status)
+		tb.Fatalf("POST %s: %d %s (%v), want %d", path, res.StatusCode, res.body, err, status)
 	}
 	return got
 }

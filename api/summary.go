@@ -53,9 +53,7 @@ func (a *API) summary(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	same := []any{r.Who.Tenant, id, r.Params.Given()}
-	body, err := shared(r.Context(), a, same, func(ctx context.Context) ([]byte, error) {
-		return a.makeSummary(ctx, r.Who.Tenant, id, opts)
-	})
+	body, err := a.makeSummary(r.Context(), r.Who.Tenant, id, opts, same)
 	if err != nil {
 		return err
 	}
@@ -73,16 +71,12 @@ func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, 
 		return nil, err
 	}
 	opts := readSummaryOptions(params)
-	return shared(ctx, a, []any{tenant, run}, func(ctx context.Context) (*trail.Summary, error) {
-		var s *trail.Summary
-		err := a.readRun(
-			ctx, tenant, run, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) (err error) {
-				s, err = summarised(ctx, t, opts, link)
-				return err
-			},
-		)
-		return s, err
-	})
+	return summariseRun(
+		ctx, a, &summarising{tenant, run, []any{tenant, run}, opts},
+		func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) (*trail.Summary, error) {
+			return summarised(ctx, t, opts, link)
+		},
+	)
 }
 
 // ExportRun returns a run as GET /v1/runs/{id}/summary writes it, as json, prov or otlp; empty means json. Any other
@@ -97,72 +91,104 @@ func (a *API) ExportRun(ctx context.Context, tenant, run, as string) ([]byte, er
 		return nil, err
 	}
 	opts := readSummaryOptions(params)
-	return shared(ctx, a, []any{tenant, run, params.Given()}, func(ctx context.Context) ([]byte, error) {
-		return a.makeSummary(ctx, tenant, run, opts)
+	return a.makeSummary(ctx, tenant, run, opts, []any{tenant, run, params.Given()})
+}
+
+func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryOptions, same []any) ([]byte, error) {
+	return summariseRun(
+		ctx, a, &summarising{tenant, id, same, opts},
+		func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) ([]byte, error) {
+			return renderTrail(ctx, t, opts, link)
+		},
+	)
+}
+
+// summarising is one way to summarise a run.
+type summarising struct {
+	tenant, run string
+	same        []any // equal for the same result
+	opts        *summaryOptions
+}
+
+// summariseRun returns the result of use for a run and the options for linking its sentences, within the limits of
+// summaries: that of the last time if the run has not changed since. Concurrent callers share it.
+func summariseRun[T any](
+	ctx context.Context, a *API, s *summarising, use func(context.Context, *trail.Trail, *trail.LinkOptions) (T, error),
+) (result T, err error) {
+	key, err := json.Marshal(s.same)
+	if err != nil {
+		return result, fmt.Errorf("summarise a run: %w", err)
+	}
+	return httpx.Shared(ctx, &a.flights, string(key), func(ctx context.Context) (result T, err error) {
+		waiting, cancel := context.WithTimeout(ctx, httpx.StoreTime)
+		defer cancel()
+		a.reader.CatchUp(waiting)
+		revision, err := a.store.Revision(waiting, s.tenant, s.run)
+		if err != nil {
+			return result, httpx.StoreError("read a run", err)
+		}
+		revision += today().Format(time.DateOnly) // the age of sources counts
+		if known, ok := a.known.get(string(key), revision); ok {
+			return known.(T), nil //nolint:forcetypeassert // as in httpx.Shared
+		}
+		release, err := a.summaries.Hold(waiting, a.store, s.tenant, s.run)
+		if err != nil {
+			return result, err
+		}
+		defer release()
+		ctx, cancel = context.WithTimeout(ctx, summarise)
+		defer cancel()
+		t, link, err := a.readRun(ctx, s)
+		if err != nil {
+			return result, err
+		}
+		if result, err = use(ctx, t, link); err != nil {
+			return result, fmt.Errorf("summarise a run: %w", err)
+		}
+		if id := t.FinalID(); id == "" || hasAnswer(t, id) {
+			size, err := a.store.Weight(ctx, s.tenant, s.run)
+			if err == nil && ctx.Err() == nil {
+				a.known.put(string(key), revision, result, size)
+			}
+		}
+		return result, nil
 	})
 }
 
-// shared returns the result of work on a run, which concurrent callers with the same key share.
-func shared[T any](ctx context.Context, a *API, same []any, work func(context.Context) (T, error)) (T, error) {
-	key, err := json.Marshal(same)
-	if err != nil {
-		return *new(T), fmt.Errorf("summarise a run: %w", err)
-	}
-	return httpx.Shared(ctx, &a.flights, string(key), work)
+// today returns the day for which sources are assessed.
+func today() time.Time { return time.Now().Truncate(24 * time.Hour) }
+
+// hasAnswer reports whether an answer is that of a step.
+func hasAnswer(t *trail.Trail, id string) bool {
+	return slices.ContainsFunc(t.Steps, func(s trail.Step) bool {
+		return slices.ContainsFunc(s.Answers, func(a trail.StepAnswer) bool { return a.ID == id })
+	})
 }
 
-func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryOptions) ([]byte, error) {
-	var body []byte
-	err := a.readRun(
-		ctx, tenant, id, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) (err error) {
-			body, err = renderTrail(ctx, t, opts, link)
-			return err
-		},
-	)
-	return body, err
-}
-
-// readRun calls use with a run and the options for linking its sentences, within the limits of summaries. It completes
-// opts.
-func (a *API) readRun(
-	ctx context.Context, tenant, id string, opts *summaryOptions,
-	use func(context.Context, *trail.Trail, *trail.LinkOptions) error,
-) error {
-	waiting, cancel := context.WithTimeout(ctx, httpx.StoreTime)
-	defer cancel()
-	a.reader.CatchUp(waiting)
-	release, err := a.summaries.Hold(waiting, a.store, tenant, id)
+// readRun reads a run, and the options for linking its sentences. It completes the options.
+func (a *API) readRun(ctx context.Context, s *summarising) (*trail.Trail, *trail.LinkOptions, error) {
+	t, err := a.store.Trail(ctx, s.tenant, s.run)
 	if err != nil {
-		return err
-	}
-	defer release()
-	ctx, cancel = context.WithTimeout(ctx, summarise)
-	defer cancel()
-	t, err := a.store.Trail(ctx, tenant, id)
-	if err != nil {
-		return httpx.StoreError("read a run", err)
+		return nil, nil, httpx.StoreError("read a run", err)
 	}
 	// The strategy is the requested one, else the run's own if it is configured here, else the defaults. Whatever the
 	// strategy's checker, links are inferred by the built-in one: opening a page must not cost anything but time.
 	link := &trail.LinkOptions{}
-	strategy, err := experiment.Find(a.o.Strategies, cmp.Or(opts.strategy, t.Strategy))
+	strategy, err := experiment.Find(a.o.Strategies, cmp.Or(s.opts.strategy, t.Strategy))
 	switch {
 	case err == nil:
 		link = strategy.Link()
-	case opts.strategy != "":
-		return httpx.BadRequest(
+	case s.opts.strategy != "":
+		return nil, nil, httpx.BadRequest(
 			err.Error(), "define your own under strategies in the file of ibid serve --config",
 		)
 	}
-	if opts.form == asJSON { // other forms do not show it
-		if opts.known, err = a.knownOf(ctx, tenant, id); err != nil {
-			return httpx.StoreError("read the ratings of a run", err)
+	if s.opts.form == asJSON { // other forms do not show it
+		if s.opts.known, err = a.knownOf(ctx, s.tenant, s.run); err != nil {
+			return nil, nil, httpx.StoreError("read the ratings of a run", err)
 		}
 	}
-	if err := use(ctx, t, link); err != nil {
-		return fmt.Errorf("summarise a run: %w", err)
-	}
-	return nil
+	return t, link, nil
 }
 
 // A rating counts as positive from upFrom on and as negative up to downUpTo. Others are ignored.
@@ -277,7 +303,7 @@ func summarised(
 	}
 	s := t.Summary(&opts.SummaryOptions)
 	s.SetLinks(links)
-	s.Assess(&trail.AssessOptions{Now: time.Now().Truncate(24 * time.Hour), Known: opts.known})
+	s.Assess(&trail.AssessOptions{Now: today(), Known: opts.known})
 	if !opts.content {
 		leaveOutContent(t)
 	}

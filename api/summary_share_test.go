@@ -6,10 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/verify"
 )
 
 // The page gets the same summary in the process as GET /v1/runs/{id}/summary serves.
@@ -71,4 +74,57 @@ func TestSummaryShared(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// A summary is made once for each revision of a run, whatever changes it.
+func TestSummaryKept(t *testing.T) {
+	n := newNode(t, nil)
+	ctx, tenant := t.Context(), store.DefaultTenant
+	record := func(r *trail.Trail) {
+		t.Helper()
+		testenv.Must(n.store.Record(ctx, tenant, &store.Recording{Run: "r1", Trail: r}))(t)
+	}
+	record(&trail.Trail{Answer: "Herons nest in trees.", Steps: []trail.Step{{Number: 1, ID: "s1", Sources: []trail.Source{{
+		DocumentID: "book", URL: "https://book.example/", Content: "Herons nest in trees.", Used: true,
+	}}}}})
+	last := testenv.Must(n.api.Summary(ctx, tenant, "r1"))(t)
+	for _, test := range []struct {
+		what   string
+		change func()
+	}{
+		{"nothing", nil},
+		{"a step", func() { record(&trail.Trail{Steps: []trail.Step{{Number: 2, ID: "s2", Answer: "They do."}}}) }},
+		{"a step again", func() { record(&trail.Trail{Steps: []trail.Step{{Number: 1, ID: "s1", Answer: "Trees."}}}) }},
+		{"the question", func() { record(&trail.Trail{Question: "Where do herons nest?"}) }},
+		{"feedback", func() {
+			testenv.OK(t, n.store.AddFeedback(ctx, tenant, &store.Feedback{Run: "r1", Step: 1, Source: "book", Relevance: new(1.0)}))
+		}},
+		{"an answer", func() {
+			call := &store.Call{Tenant: tenant, AnswerID: "ans_1", Run: "r1", Answer: &ibid.Answer{Text: "Yes.", Complete: true}}
+			call.Step.Number = 3
+			testenv.OK(t, n.store.Put(ctx, []*store.Call{call}))
+		}},
+		{"a check", func() {
+			pin := store.Pin{Run: "r1", AnswerID: "ans_1", URL: "https://book.example/", Citation: "c", ClaimID: "1", SourceID: "1"}
+			testenv.OK(t, n.store.AddPins(ctx, tenant, []store.Pin{pin}))
+			pins := testenv.Must(n.store.Pins(ctx, tenant, "https://book.example/"))(t)
+			testenv.OK(t, n.store.SetStatuses(ctx, tenant, []store.PinStatus{{
+				ID: pins[0].ID, Status: verify.Verified, Counts: verify.CountPass, CheckedAt: time.Now(),
+			}}))
+		}},
+		{"an answer less", func() { _ = n.store.Delete(ctx, tenant, "ans_1") }},
+	} {
+		if test.change == nil {
+			if again := testenv.Must(n.api.Summary(ctx, tenant, "r1"))(t); again != last {
+				t.Error("it is made again")
+			}
+			continue
+		}
+		test.change()
+		again := testenv.Must(n.api.Summary(ctx, tenant, "r1"))(t)
+		if again == last {
+			t.Errorf("%s: it is the old one", test.what)
+		}
+		last = again
+	}
 }

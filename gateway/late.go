@@ -76,6 +76,7 @@ func (g *Gateway) withLate(r *http.Request) *http.Request {
 
 // offerLateCitations offers an answer without citations to those who may find some: the backfill, which asks a provider
 // again, and if that found none, the comparison with what the model was given. It reports whether one of them accepted.
+// Citations, whether sent or found, are offered to the judge.
 func (e *exchange) offerLateCitations(keys call.Keys, c *store.Call) bool {
 	end := func(*store.Call) {}
 	search, waits := e.in.Context().Value(lateSearchKey{}).(*LateSearch)
@@ -86,6 +87,15 @@ func (e *exchange) offerLateCitations(keys call.Keys, c *store.Call) bool {
 			}
 			close(search.done)
 		}
+	}
+	if by := e.g.options.Judging; by != nil {
+		ended := end
+		end = func(found *store.Call) {
+			if ended(found); found != nil {
+				by.Offer(watch.Job{Call: c.WithAnswer(found.Answer)}) // found is a later state, with an id of its own
+			}
+		}
+		by.Offer(watch.Job{Call: c})
 	}
 	job := watch.Job{
 		Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body, Done: end,

@@ -23,8 +23,8 @@ const (
 	ProofSuffix   = ".tlog-proof" // appended to a manifest's path: its proof of inclusion in the log
 )
 
-// Discovery is a publisher's description of itself, served at DiscoveryPath. Levels is a promise; the actual level is
-// observed.
+// Discovery is a publisher's description of itself, served at DiscoveryPath. Levels is a promise, for what was emitted
+// since the times of LevelsSince; the actual level is observed.
 type Discovery struct {
 	Version           string   `json:"version"`
 	HeaderVersions    []string `json:"header_versions"`
@@ -33,8 +33,10 @@ type Discovery struct {
 	SigningAlgorithms []string `json:"signing_algorithms"`
 	Contact           string   `json:"contact,omitempty"`
 	Levels            []int    `json:"levels"`
-	JWKSURI           string   `json:"jwks_uri,omitempty"`
-	ManifestKeysURI   string   `json:"manifest_keys_uri,omitempty"`
+	// by level, since when it is promised; one that is missing always was
+	LevelsSince     map[string]Time `json:"levels_since,omitempty"`
+	JWKSURI         string          `json:"jwks_uri,omitempty"`
+	ManifestKeysURI string          `json:"manifest_keys_uri,omitempty"`
 	// other origins whose manifests speak for answers of this one
 	ManifestOrigins  []string      `json:"manifest_origins"`
 	Log              *DiscoveryLog `json:"log"`
@@ -56,11 +58,17 @@ func (p *Publisher) Discovery() *Discovery {
 	}
 	for level := 1; level <= p.Level; level++ {
 		d.Levels = append(d.Levels, level)
+		if since := p.Since[level]; !since.IsZero() {
+			if d.LevelsSince == nil {
+				d.LevelsSince = map[string]Time{}
+			}
+			d.LevelsSince[strconv.Itoa(level)] = At(since)
+		}
 	}
 	if p.IncidentEndpoint != "" {
 		d.IncidentEndpoint = &p.IncidentEndpoint
 	}
-	if p.Level < 2 {
+	if p.Level < 2 && p.Keys == nil {
 		return d
 	}
 	d.ManifestSchema = p.URL(SchemaPath)
@@ -69,7 +77,7 @@ func (p *Publisher) Discovery() *Discovery {
 		origin, _, _ := strings.Cut(vkey, "+")
 		d.Log = &DiscoveryLog{Origin: origin, URL: p.URL(LogPath), VKey: vkey}
 	}
-	if p.Level < 3 {
+	if p.Keys == nil {
 		return d
 	}
 	d.SupportedSigning = []string{"http-message-signatures"}

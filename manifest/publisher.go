@@ -31,11 +31,14 @@ type Publisher struct {
 	AgentID string // its host is that of Origin; empty means that host and /v1
 	Contact string // for those who dispute a citation
 	// Level is how much is published. 0: nothing is sent or served. 1: headers. 2: manifests, too. 3: signed manifests.
-	Level     int
-	Form      Form
-	Keys      *keyring.Ring // required at Level 3
-	Log       *tlog.Log     // nil disables logging
-	Manifests Manifests     // nil means in memory
+	Level int
+	Form  Form
+	// Since is when the publisher rose to each level; a level that is missing was always kept.
+	Since map[int]time.Time
+	// Keys are required at Level 3. Below, they are served for what was signed before.
+	Keys      *keyring.Ring
+	Log       *tlog.Log // nil disables logging
+	Manifests Manifests // nil means in memory
 	Now       func() time.Time
 	// receives errors that do not affect a response; nil means that they are logged by [slog.Default]
 	OnError func(ctx context.Context, err error)
@@ -324,7 +327,7 @@ const (
 const retryAfter = "2"
 
 // Handler serves manifests, their proofs, the discovery document, keys, schema and log at their paths, for GET and
-// HEAD. There are manifests only at Level 2 and 3, and keys only at Level 3. Everything is 404 at Level 0, and if Check
+// HEAD. There are manifests only at Level 2 and 3, and keys only at Level 3; below, if there are Keys. Everything is 404 at Level 0, and if Check
 // fails, which is reported to OnError.
 //
 // A manifest that is not built yet is 202 with Retry-After and {"status":"pending"}. A built one is served with its
@@ -340,7 +343,7 @@ func (p *Publisher) Handler() http.Handler {
 		b, err := json.Marshal(p.Discovery())
 		p.serveFixed(w, r, ContentType, b, err)
 	})
-	if p.Level >= 2 {
+	if p.Level >= 2 || p.Keys != nil {
 		mux.HandleFunc("GET "+SchemaPath, func(w http.ResponseWriter, r *http.Request) {
 			p.serveFixed(w, r, "application/schema+json", Schema(), nil)
 		})
@@ -349,7 +352,7 @@ func (p *Publisher) Handler() http.Handler {
 			mux.Handle("GET "+LogPath, http.StripPrefix(strings.TrimSuffix(LogPath, "/"), p.Log.Handler()))
 		}
 	}
-	if p.Level == 3 {
+	if p.Keys != nil {
 		for path, all := range map[string]bool{DirectoryPath: false, KeysPath: true} {
 			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 				b, err := p.Keys.Directory(all)

@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid/internal/passage"
 )
 
-// sourceArgs are texts that a model gives a tool, in one form for all tools: strings, or objects with a text and what it
-// is called, under any of the names that searches and retrievers use.
+// sourceArgs are texts that a model gives a tool, in one form for all tools: strings, or objects with a text and what
+// it is called, under any of the names that searches and retrievers use.
 type sourceArgs []sourceArg
 
 type sourceArg struct{ ID, Title, URL, Text string }
@@ -22,12 +22,12 @@ func (list *sourceArgs) UnmarshalJSON(data []byte) error {
 	*list = make(sourceArgs, len(elements))
 	for i, raw := range elements {
 		of := &(*list)[i]
-		switch {
-		case raw[0] == '"':
+		switch raw[0] {
+		case '"':
 			if err := json.Unmarshal(raw, &of.Text); err != nil {
 				return fmt.Errorf("[%d]: %w", i, err)
 			}
-		case raw[0] == '{':
+		case '{':
 			p, _ := passage.ReadObject(raw)
 			*of = sourceArg{p.ID, p.Title, p.URL, p.Text}
 		default:

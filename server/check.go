@@ -94,6 +94,10 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 		words := fmt.Sprintf("%s: %s and %s, %v of the runs", e.Name, chosen[0].ID(), chosen[1].ID(), e.Share)
 		k.line("strategy", words, nil)
 	}
+	if c.Judge != "" {
+		_, _, err := c.buildJudge(o.Env, nil)
+		k.line("judge", c.Judge, err)
+	}
 	k.publishing(ctx, schema, readable)
 	for _, p := range c.chatProviders(o.Env) {
 		key := "with a key"

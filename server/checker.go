@@ -87,6 +87,19 @@ func (c *Config) findChecker(name string) (*Checker, error) {
 	)
 }
 
+// buildJudge builds the judge of captured citations.
+func (c *Config) buildJudge(env Env, cache support.Cache) (support.Checker, *support.Meter, error) {
+	described, err := c.findChecker(c.Judge)
+	if err != nil {
+		return nil, nil, err
+	}
+	checker, meter, err := described.Build(env, &JudgeOptions{Cache: cache})
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		return nil, nil, Usagef(usage.hint, "judge %s: %w", c.Judge, usage.err)
+	}
+	return checker, meter, err
+}
+
 // openAIPaths are where providers serve OpenAI's chat completions API.
 var openAIPaths = map[string]string{
 	"openai": "/v1", "openrouter": "/api/v1", "mistral": "/v1", "xai": "/v1", "gemini": "/v1beta/openai",

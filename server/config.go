@@ -52,6 +52,7 @@ type Config struct {
 	Experiment Split                 // or the experiment whose two strategies share the runs
 	Strategies []experiment.Strategy // in addition to the built-in ones
 	Checkers   map[string]*Checker   // by name, for use in strategies
+	Judge      string                // the judge of captured citations: see [ReadChecker]; empty for none
 
 	Publish Publishing
 
@@ -188,6 +189,7 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 		"find citations for answers without any, by this `STRATEGY`: balanced, strict or one in the file")
 	flags.Var(&c.Experiment, "experiment",
 		"the same with two strategies, one per run: `NAME=A,B[,SHARE]`, where SHARE is B's")
+	AddJudgeFlag(flags, &c.Judge)
 	flags.Var(OneOf(&c.Publish.Level, "LEVEL", levelOff, "1", "2", "3"), "publish",
 		"declare the consulted sources in responses, by `LEVEL`: 1 in a header, 2 also in a manifest of each answer, "+
 			"3 also signed; or off")

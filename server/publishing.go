@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/keyring"
@@ -47,8 +49,12 @@ func (s *Server) openPublishing(ctx context.Context) error {
 		publisher.OnError = func(ctx context.Context, err error) {
 			s.log.LogAttrs(ctx, slog.LevelError, "published data could not be served", slog.Any("error", err))
 		}
-		if level > 1 {
-			if err := s.openKeys(ctx, publisher); err != nil {
+		signed, err := s.datePromise(ctx, publisher)
+		if err != nil {
+			return err
+		}
+		if level > 1 || signed {
+			if err := s.openKeys(ctx, publisher, signed); err != nil {
 				return err
 			}
 		}
@@ -127,15 +133,62 @@ func (c *Config) OpenKeyring(env Env) (*keyring.Ring, error) {
 	})
 }
 
-// openKeys opens the keys and the transparency log.
-func (s *Server) openKeys(ctx context.Context, p *manifest.Publisher) error {
+// memoryLevel is the kind of memory with the times since which levels are promised.
+const memoryLevel = "level"
+
+// datePromise sets since when each level is promised, so that what was published below it before stays valid, and
+// reports whether there were signed manifests. A level that was given up and is taken again counts anew.
+func (s *Server) datePromise(ctx context.Context, p *manifest.Publisher) (signed bool, err error) {
+	memory, now := s.Store.Memory(""), s.Store.Now().UTC().Truncate(time.Second)
+	p.Since = map[int]time.Time{}
+	published := false
+	for level := 1; level <= 3; level++ {
+		key := p.Origin + " " + strconv.Itoa(level)
+		kept, err := memory.Recall(ctx, memoryLevel, key)
+		if errors.Is(err, store.ErrUnreachable) {
+			return false, nil
+		} else if err != nil {
+			return false, fmt.Errorf("reading what is promised: %w", err)
+		}
+		at, given := time.Time{}, len(kept) > 0
+		if since, ok := strings.CutPrefix(string(kept), "since "); ok {
+			at, _ = time.Parse(time.RFC3339, since) // else it counts as always kept
+		}
+		published = published || given
+		signed = signed || given && level == 3
+		next := string(kept)
+		switch holds := strings.HasPrefix(next, "since"); {
+		case level <= p.Level && !holds && published:
+			at = now
+			next = "since " + now.Format(time.RFC3339)
+		case level <= p.Level && !holds:
+			next = "since"
+		case level > p.Level && holds:
+			next = "until " + now.Format(time.RFC3339)
+		}
+		if level <= p.Level && !at.IsZero() {
+			p.Since[level] = at
+		}
+		if next != string(kept) {
+			if err := memory.Replace(ctx, memoryLevel, key, []byte(next)); err != nil {
+				return false, fmt.Errorf("keeping what is promised: %w", err)
+			}
+		}
+	}
+	return signed, nil
+}
+
+// openKeys opens the keys and the transparency log. Keys that signed before are served at any level.
+func (s *Server) openKeys(ctx context.Context, p *manifest.Publisher, signed bool) error {
 	ring, err := s.config.OpenKeyring(s.options.Env)
 	if err != nil {
 		return fmt.Errorf("opening the keys: %w", err)
 	}
 	s.publishing.keys = ring
-	if p.Level == 3 {
+	if p.Level == 3 || signed {
 		p.Keys = ring
+	}
+	if p.Level == 3 {
 		switch err := s.ensureKey(ctx, ring, keyring.Manifest); {
 		case errors.Is(err, keyring.ErrNoKey): // calls pass, and manifests wait for a key
 			s.log.LogAttrs(

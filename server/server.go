@@ -80,6 +80,7 @@ type Server struct {
 	publishing  publishing
 	backfill    *watch.Backfill    // nil without rules
 	attribution *watch.Attribution // nil without a strategy
+	judging     *watch.Judging     // nil without a judge
 	alerts      *watch.Alerts
 	choose      func(run string) *experiment.Strategy // likewise
 	mcp         http.Handler
@@ -204,13 +205,25 @@ func (s *Server) assemble() error {
 			return err
 		}
 	}
+	if c.Judge != "" {
+		checker, meter, err := c.buildJudge(o.Env, &watch.Verdicts{Memory: s.Store.Memory, Logger: s.log})
+		if err != nil {
+			return err
+		}
+		s.judging, err = watch.NewJudging(&watch.JudgingOptions{
+			Checker: checker, Spent: meter.Spent, Store: keep, Logger: s.log, Metrics: s.Metrics,
+		})
+		if err != nil {
+			return err
+		}
+	}
 	s.Gateway, err = gateway.New(&gateway.Options{
 		Upstreams: c.upstreams(), Store: s.Store, Bus: s.Bus, Journal: s.journal, Guard: s.Guard,
 		Capture: gateway.Mode(c.Capture), CaptureWait: c.CaptureWait,
 		Prompts: gateway.Prompts(c.Prompts), KeepEncoding: c.KeepEncoding,
 		Damaged: filepath.Join(c.Data, "damaged"), Proxy: http.ProxyFromEnvironment,
 		Logger: s.log, Metrics: s.Metrics, Tracer: s.tracer, Backfill: s.backfill,
-		Attribution: s.attribution, Citing: s.publishing.citing, Tenants: c.tenants(),
+		Attribution: s.attribution, Judging: s.judging, Citing: s.publishing.citing, Tenants: c.tenants(),
 		Alert:  func(a *store.Alert) { s.alerts.Add(a) },
 		Limits: gateway.Limits{Memory: s.boundMemory(c.Memory)},
 	})
@@ -437,6 +450,9 @@ func (s *Server) startWork(ctx context.Context, start func(name string, run func
 	}
 	if s.attribution != nil {
 		start("attributing answers", s.attribution.Run)
+	}
+	if s.judging != nil {
+		start("judging citations", s.judging.Run)
 	}
 	if s.publishing.worker != nil {
 		start("publishing manifests", s.publishing.worker.Run)

@@ -290,7 +290,7 @@ const (
 
 // remembered lists the kinds of memory that only save work. All others record what must not change or be repeated; they
 // are kept, up to [MaxOfKind] values of a tenant's kind, and the oldest are removed beyond that.
-const remembered = "('keys', 'verdict')"
+const remembered = "('keys', 'verdict', 'judged')"
 
 // Memory returns what a tenant's verifiers remember. A value over [MaxRemembered] is [ErrLimit]. Of each kind the
 // newest [MaxOfKind] values are kept.

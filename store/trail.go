@@ -3,7 +3,9 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,6 +83,44 @@ func (s *Store) Weight(ctx context.Context, tenant, run string) (size int64, err
 		row.tenant, row.id,
 	)
 	return row.size + min(size, MaxTrailBytes), err
+}
+
+// Revision returns a text that differs whenever the trail of a run, or people's feedback on the run, may have changed. It
+// does not cover a final answer that is not one of the run's own calls.
+func (s *Store) Revision(ctx context.Context, tenant, run string) (revision string, err error) {
+	defer wrapResult(&err, "looking for changes of run %.60q", run)
+	table := runTable()
+	row, err := s.readGroup(ctx, table, tenantID{tenant, run})
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, field := range table.fields(row) {
+		switch v := field.(type) {
+		case *string:
+			_, _ = fmt.Fprintf(h, "%q ", *v) // hashes accept everything
+		case *int64:
+			_, _ = fmt.Fprintf(h, "%d ", *v)
+		}
+	}
+	for _, query := range []string{
+		"SELECT count(*), coalesce(max(n), 0), 0, 0 FROM calls WHERE tenant = $1 AND run = $2 AND $3 <> ''",
+		"SELECT count(*), coalesce(max(n), 0), 0, 0 FROM feedback WHERE tenant = $1 AND run = $2 AND $3 <> ''",
+		"SELECT count(*), coalesce(max(checked), 0), CAST(coalesce(sum(checked / 1000), 0) AS BIGINT), " +
+			"CAST(coalesce(sum(rank), 0) AS BIGINT) FROM pins WHERE tenant = $1 AND rank > 0 AND (answer_id = $3 OR " +
+			"answer_id IN (SELECT answer_id FROM calls WHERE tenant = $1 AND run = $2))",
+	} {
+		var counted [4]int64
+		err := each(
+			ctx, s.db, into(&counted[0], &counted[1], &counted[2], &counted[3]), query, row.tenant, row.id,
+			runOwner(row.id),
+		)
+		if err != nil {
+			return "", err
+		}
+		_, _ = fmt.Fprintf(h, "%d ", counted)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // trailBuilder builds a trail from what is stored.

@@ -25,7 +25,8 @@ func (t *Trail) readNames() {
 			continue
 		}
 		for _, name := range of.names {
-			if raw := t.Extra[name]; len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, of.text) == nil && *of.text != "" {
+			raw := t.Extra[name]
+			if len(raw) > len(`""`) && raw[0] == '"' && json.Unmarshal(raw, of.text) == nil {
 				delete(t.Extra, name)
 				break
 			}
@@ -231,6 +232,7 @@ func (t *Trail) readAnswers() {
 // isMessage reports whether a JSON object is a message of LangChain or of pydantic-ai, which have no role.
 func isMessage(m map[string]json.RawMessage) bool {
 	kind := strings.Trim(string(m["type"]), `"`)
-	return slices.Contains([]string{"human", "ai", "tool", "system"}, kind) && present(m, []string{"content", "data"}) != "" ||
+	return slices.Contains([]string{"human", "ai", "tool", "system"}, kind) &&
+		present(m, []string{"content", "data"}) != "" ||
 		slices.Contains([]string{`"request"`, `"response"`}, string(m["kind"])) && m["parts"] != nil
 }

@@ -212,7 +212,7 @@ func otherFigures(claim string, at ibid.Span, passage string) []otherValue {
 		if !other.slip {
 			other.apart = math.Abs(math.Log(parseFigure(text) / parseFigure(own)))
 		}
-		if (other.unit || other.slip) && other.apart <= math.Ln2 && !strings.Contains(claim, text) {
+		if (other.unit || other.slip) && other.apart <= math.Ln2 && !strings.Contains(claim, text) && !rounds(own, text) {
 			others = append(others, other)
 		}
 	}
@@ -283,7 +283,7 @@ func hasFigures(text, sentence string) bool {
 func commonFigures(sentence, text string) (n int) {
 	has := figures.FindAllString(text, -1)
 	for _, f := range figures.FindAllString(sentence, -1) {
-		if slices.Contains(has, f) {
+		if hasFigure(has, f) {
 			n++
 		}
 	}

@@ -47,8 +47,14 @@ func (l *linker) infer(ctx context.Context) error {
 		s := &l.links.Sentences[i]
 		if len(s.Passages) > 0 {
 			s.concluded = l.concluders(s, byAnswers[i])
-		} else if err := l.inferPassages(ctx, s, byPassages[i], byAnswers[i]); err != nil {
-			return err
+		} else {
+			var before *Sentence
+			if i > 0 {
+				before = &l.links.Sentences[i-1]
+			}
+			if err := l.inferPassages(ctx, s, before, byPassages[i], byAnswers[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -62,9 +68,21 @@ type comparison struct {
 
 // inferPassages links a sentence without citations and marks to the passages that support it, else to what the answers
 // of the steps that concluded it rest on, else to passages with another value.
-func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answers comparison) error {
+func (l *linker) inferPassages(ctx context.Context, s, before *Sentence, passages, answers comparison) error {
 	s.Skipped = passages.Skipped
 	hits, answered := l.hits(s.Text, passages, &answers), l.hits(s.Text, answers, nil)
+	if len(hits) == 0 || hits[0].near {
+		from, states := l.calculatedFrom(s, before, passages)
+		if states {
+			hits = from
+		} else if all := l.covering(s, passages, &answers); all != nil {
+			hits = all
+		}
+		if states && len(hits) == 0 {
+			s.concluded = l.concluders(s, answers)
+			return nil
+		}
+	}
 	if len(hits) > 0 && hits[0].near && len(answered) > 0 && answered[0].relevance > hits[0].relevance &&
 		!slices.Contains(l.holders[hits[0].row].steps(), answered[0].step) {
 		hits = nil // that step says more of it, and has it from elsewhere
@@ -216,7 +234,7 @@ func (l *linker) hits(claim string, s comparison, answers *comparison) []hit {
 		case l.holds(&c.Verdict):
 			all = append(all, l.hit(c, &c.Verdict, s.pool))
 		case (nearest == nil || c.Relevance > nearest.Relevance) && l.near(claim, c, s.pool, answers) &&
-			!saysOtherwise(&c.Verdict):
+			!saysOtherwise(&c.Verdict, claim, s.text(c)):
 			nearest, atNearest = c, i
 		}
 	}
@@ -342,9 +360,9 @@ func wordBeginnings(text string) map[string]bool {
 }
 
 // saysOtherwise reports whether a text gives another value than a claim. A negation counts only in texts that are close
-// to the claim.
-func saysOtherwise(v *support.Verdict) bool {
-	if v.Label == support.Contradicted || slices.ContainsFunc(v.Missing, isFigure) {
+// to the claim. A figure that rounds the text's is the same.
+func saysOtherwise(v *support.Verdict, claim, text string) bool {
+	if v.Label == support.Contradicted || slices.ContainsFunc(v.Missing, isFigure) && !hasFigures(text, claim) {
 		return true
 	}
 	return v.Label == support.Differs &&

@@ -348,7 +348,7 @@ func (m *checked) checkLevel(ctx context.Context) error {
 	promised := 0
 	if m.url != "" {
 		d := m.directory(ctx, origin(m.url), false)
-		promised = d.promised()
+		promised = d.promised(m.man.EmittedAt.Time())
 		if d.Discovery != nil && d.Discovery.IncidentEndpoint != nil &&
 			origin(*d.Discovery.IncidentEndpoint) == origin(m.url) {
 			m.out.Incidents = *d.Discovery.IncidentEndpoint

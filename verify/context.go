@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// sentenceOf returns the sentence of an answer that a claim is a part of, or "" if the claim is not a part of one.
-func sentenceOf(answer string, claim ibid.Span) string {
+// SentenceOf returns the sentence of an answer that a claim is a part of, or "" if the claim is not a part of one.
+func SentenceOf(answer string, claim ibid.Span) string {
 	start, _ := prose.SentenceAt(answer, claim.Start+1)
 	_, end := prose.SentenceAt(answer, claim.End)
 	if start > claim.Start || end < claim.End || strings.TrimSpace(answer[start:claim.Start]) == "" &&

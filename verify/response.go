@@ -110,7 +110,7 @@ func (j *job) checkPromise(ctx context.Context, address string, observed int) {
 		what, counts = "The response announces nothing", CountUnverifiable
 	}
 	if address != "" {
-		j.report.Level.Promised = j.directory(ctx, origin(address), false).promised()
+		j.report.Level.Promised = j.directory(ctx, origin(address), false).promised(j.now)
 	}
 	switch promised := j.report.Level.Promised; {
 	case observed < j.RequireLevel:
@@ -423,7 +423,7 @@ func quotes(a *ibid.Answer) (man *manifest.Manifest, all []citedWords) {
 		claim, at, words := manifest.Claim{ID: c.ID}, ibid.Span{}, citedWords{}
 		for _, span := range []ibid.Span{c.Span, c.Claim} {
 			if span.Start >= 0 && span.Start < span.End && span.End <= len(a.Text) {
-				claim.Text, at, words.context = a.Text[span.Start:span.End], span, sentenceOf(a.Text, span)
+				claim.Text, at, words.context = a.Text[span.Start:span.End], span, SentenceOf(a.Text, span)
 			}
 		}
 		for k := range c.Refs {

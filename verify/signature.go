@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -338,12 +339,19 @@ func isMissing(err error) bool {
 	return ok && f.Kind == snapshot.Gone
 }
 
-// promised returns the highest promised level, or 0 if there is none.
-func (d *directory) promised() int {
-	if d.Discovery == nil || len(d.Discovery.Levels) == 0 {
-		return 0
+// promised returns the highest level that is promised for what was emitted at a time, or 0 if there is none.
+func (d *directory) promised(at time.Time) int {
+	highest := 0
+	if d.Discovery == nil {
+		return highest
 	}
-	return min(max(slices.Max(d.Discovery.Levels), 0), 3)
+	for _, level := range d.Discovery.Levels {
+		since, dated := d.Discovery.LevelsSince[strconv.Itoa(level)]
+		if !dated || !at.Before(since.Time()) {
+			highest = max(highest, min(level, 3))
+		}
+	}
+	return highest
 }
 
 // delegates reports whether the origin lets manifests of another origin speak for it.

@@ -383,3 +383,28 @@ func (w *world) proof(l *tlog.Log, digest tlog.Leaf) {
 	}
 	w.page(cite+manifest.ProofSuffix, "text/plain", string(b))
 }
+
+// A promise holds for what was emitted since it was made: raising the level makes no earlier answer invalid.
+func TestPromiseIsDated(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		after time.Duration // of the promise, after the manifest
+		want  verify.Counts
+	}{{"raised later", time.Hour, ""}, {"raised before", -time.Hour, verify.CountFailure}} {
+		w := newWorld(t)
+		w.pub.Level = 2
+		w.publish(w.manifest())
+		w.pub.Level, w.pub.Since = 3, map[int]time.Time{3: w.now.Add(test.after)}
+		w.advance(2 * time.Hour)
+		report := must(t)(w.verifier().URL(t.Context(), w.origin+anAnswer))
+		got := verify.Counts("")
+		for _, f := range report.Failure {
+			if f.Code == verify.LevelNotMet {
+				got = f.Counts
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q: %+v", test.name, got, test.want, report.Level)
+		}
+	}
+}

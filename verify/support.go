@@ -201,7 +201,7 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 			}
 			if n == 0 {
 				pairs = append(pairs, support.Pair{
-					Claim: o.Plain(a.Text[at.Start:at.End]), Context: o.Plain(sentenceOf(a.Text, at)),
+					Claim: o.Plain(a.Text[at.Start:at.End]), Context: o.Plain(SentenceOf(a.Text, at)),
 				})
 				n = len(pairs)
 				pairAt[at] = n

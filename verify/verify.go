@@ -48,8 +48,8 @@ type Verifier struct {
 
 	SourceTTL  time.Duration // how long a passing result for a source is reused; 0 means 24 h, negative never
 	FailureTTL time.Duration // how long any other result is; 0 means 15 min, negative never
-	// Wait is how long a manifest that is not built yet is waited for, as its Retry-After asks: until then each fetch of a
-	// live answer announces one that is not built. 0 means not at all.
+	// Wait is how long a manifest that is not built yet is waited for, as its Retry-After asks: until then each fetch
+	// of a live answer announces one that is not built. 0 means not at all.
 	Wait time.Duration
 
 	KeyTTL time.Duration // how long fetched keys are not fetched again; 0 means 5 min, negative always fetches

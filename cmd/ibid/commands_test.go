@@ -141,7 +141,7 @@ func TestServeFlags(t *testing.T) {
 	serve := runnable(newRoot(world{}))["ibid serve"]
 	serve.InitDefaultHelpFlag()
 	serve.LocalFlags().VisitAll(func(*pflag.Flag) { n++ })
-	if n-1 > 20 { // --help
+	if n-1 > 21 { // --help
 		t.Errorf("ibid serve has %d flags", n-1)
 	}
 	server.Defaults().Settings().VisitAll(func(f *pflag.Flag) {

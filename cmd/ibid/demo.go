@@ -52,6 +52,7 @@ type demoCall struct {
 
 func newDemo(w world) *cobra.Command {
 	c := server.Defaults()
+	judge := false
 	cmd := &cobra.Command{
 		Use:   "demo [--listen ADDRESS]",
 		Short: "Run a gateway with simulated providers, no key needed",
@@ -68,18 +69,21 @@ Ctrl-C ends it and removes the directory. With --data the directory is kept, and
 its conversations are there again next time.`,
 		Example: `  ibid demo
   ibid demo --data demo/ --listen 127.0.0.1:0`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), c, w) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), c, judge, w) },
 	}
 	flags := cmd.Flags()
 	c.AddListenFlags(flags)
 	flags.StringVar(&c.Data, "data", "", "`directory` for the data (default a temporary one)")
 	withoutVariable(flags, "data") // the variable belongs to ibid serve
 	server.AddOriginFlag(flags, &c.Origins)
+	flags.BoolVar(&judge, "judge", false,
+		"have citations judged by a made-up judge, which is no model: its verdicts say "+demoJudgeModel)
+	withoutVariable(flags, "judge")
 	return cmd
 }
 
 // demo runs the gateway, its upstream and the pages it cites until ctx ends or a signal arrives.
-func demo(ctx context.Context, c *server.Config, w world) error {
+func demo(ctx context.Context, c *server.Config, judge bool, w world) error {
 	ctx, stop := stopSignals(ctx)
 	defer stop()
 	if c.Data == "" {
@@ -106,6 +110,9 @@ func demo(ctx context.Context, c *server.Config, w world) error {
 	}
 	defer end()
 	configureDemo(c, publicURL, upstream)
+	if judge {
+		c.Judge = upstream + demoJudgePath + "#" + demoJudgeModel
+	}
 	if err := c.Resolve(nil, func(string) (string, bool) { return "", false }); err != nil {
 		return err
 	}
@@ -141,9 +148,9 @@ func startReplay(ctx context.Context, copies string) (address string, end func()
 		return "", nil, fmt.Errorf("listening for the demo's upstream: %w", err)
 	}
 	s := &http.Server{
-		Handler: replay.New(&replay.Options{
+		Handler: withDemoJudge(replay.New(&replay.Options{
 			First: demoFirst, Delay: demoDelay, Search: demoSearch, Copies: copies, Otherwise: demoOtherwise(),
-		}),
+		})),
 		ReadHeaderTimeout: time.Minute,
 	}
 	done := make(chan struct{})

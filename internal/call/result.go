@@ -141,14 +141,15 @@ func (r *resultReader) message(v scan.Value) {
 
 // hasResults reports whether the parts of a message are results that each name their call.
 func hasResults(content scan.Value) bool {
-	for e := scan.Elements(content); e.Next(); {
-		switch e.Val.Get("type").Str() {
-		case "tool-result", "tool_call_response", "tool_result":
-			return true
-		}
-		return e.Val.Get("toolResult", "functionResponse", "function_response") != nil
+	e := scan.Elements(content)
+	if !e.Next() {
+		return false
 	}
-	return false
+	switch e.Val.Get("type").Str() {
+	case "tool-result", "tool_call_response", "tool_result":
+		return true
+	}
+	return e.Val.Get("toolResult", "functionResponse", "function_response") != nil
 }
 
 // langChain reads a message that LangChain has serialized: {"type": "tool", "data": …}, or by the name of its class.

@@ -33,12 +33,12 @@ const (
 var fieldNames = [fieldCount]string{
 	fieldText: `text content pagecontent exact relevantchunk chunktext chunkcontent passagetext passage chunk body
 		document snippet snippets excerpt excerpts extract highlights highlight pagetext fulltext rawtext textcontent
-		markdown rawcontent contents quote citedtext data | summary abstract description value`,
+		markdown rawcontent contents quote citedtext data | summary abstract description blurb value`,
 	fieldID: "documentid docid id fileid nodeid sourceid pageid recordid uuid doi key",
 	fieldURL: `url uri link href sourceurl sourceuri weburl htmlurl permalink pageurl documenturl webpageurl
 		canonicalurl address`,
 	fieldTitle: `documenttitle title headline pagetitle subject heading sourcetitle sourcedisplayname displayname
-		sourcename |
+		sourcename semanticidentifier |
 		name`,
 	fieldFilename: "filename file path filepath",
 	fieldPage:     "pagenumber pagelabel page",

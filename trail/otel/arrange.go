@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -605,21 +606,88 @@ const (
 	// headUse is how many bytes of a document must be in the prompt, since prompts cut off what does not fit.
 	headUse = 400
 	// maxUse is how many bytes of prompts and answers are searched for the documents of one run.
-	maxUse = 1<<31 - 1
+	maxUse = 1 << 29
+	// useCost is how many of them each use of a document counts as.
+	useCost = 512
 )
 
 // retrieval is a document that a span of the run retrieved.
 type retrieval struct {
-	by       *spanNode
-	source   int
-	head     string // of its text; empty if too short to search for
-	searched bool
+	by     *spanNode
+	source int
+	head   string // of its text; empty if too short to search for
+}
+
+func (r *retrieval) of() *trail.Source { return &r.by.step.Sources[r.source] }
+
+// retrievals are the documents that a run retrieved, by what a call that used one of them has.
+type retrievals struct {
+	all         []retrieval
+	heads, urls *patterns
+	byHead      map[string][]int
+	byURL       map[string][]int
+	byName      map[string][]int
+}
+
+func newRetrievals(all []retrieval) *retrievals {
+	r := &retrievals{all: all, byHead: map[string][]int{}, byURL: map[string][]int{}, byName: map[string][]int{}}
+	for i := range all {
+		s := all[i].of()
+		if all[i].head != "" {
+			r.byHead[all[i].head] = append(r.byHead[all[i].head], i)
+		}
+		if s.URL != "" {
+			r.byURL[s.URL] = append(r.byURL[s.URL], i)
+		}
+		if id := s.DocumentID; id != "" && id != s.Key && strings.Trim(id, "0123456789") != "" {
+			r.byName[id] = append(r.byName[id], i)
+		}
+	}
+	r.heads, r.urls = newPatterns(slices.Collect(maps.Keys(r.byHead))), newPatterns(slices.Collect(maps.Keys(r.byURL)))
+	return r
+}
+
+// usedBy returns the documents that were in the prompt of a call, or that its answer names, and whether it names them.
+// left is how many bytes may still be searched, and returned as what is left of them.
+func (r *retrievals) usedBy(call *spanNode, prompt string, left int) (used map[int]bool, still int) {
+	used = map[int]bool{}
+	note := func(list []int, cites bool) {
+		left -= len(list) * useCost
+		for _, i := range list {
+			if left >= 0 && (call.end == 0 || r.all[i].by.start < call.end) {
+				used[i] = used[i] || cites
+			}
+		}
+	}
+	seen := map[string]bool{}
+	left = r.heads.in(prompt, left, func(head string, _ int) {
+		if !seen[head] {
+			seen[head] = true
+			note(r.byHead[head], false)
+		}
+	})
+	answer := call.step.Answer
+	left = r.urls.in(answer, left, func(url string, at int) {
+		if !seen[url] && endsURL(answer[at+len(url):]) {
+			seen[url] = true
+			note(r.byURL[url], true)
+		}
+	})
+	for _, m := range inBrackets.FindAllStringSubmatch(answer, -1) {
+		for name := range strings.FieldsFuncSeq(m[1], func(r rune) bool { return r == ',' || r == ';' }) {
+			if name = strings.TrimSpace(name); !seen["["+name] {
+				seen["["+name] = true
+				note(r.byName[name], true)
+			}
+		}
+	}
+	return used, left
 }
 
 // markUse finds out which retrieved documents were used, and by which calls of models.
 func markUse(nodes []*spanNode) {
 	var calls []*spanNode
-	var found []*retrieval
+	var found []retrieval
 	for _, n := range nodes {
 		switch {
 		case n.Own:
@@ -627,66 +695,75 @@ func markUse(nodes []*spanNode) {
 			calls = append(calls, n)
 		case n.hasStep:
 			for i := range n.step.Sources {
-				found = append(found, &retrieval{by: n, source: i, head: useText(n.step.Sources[i].Content)})
+				found = append(found, retrieval{by: n, source: i, head: useText(n.step.Sources[i].Content)})
 			}
 		}
 	}
-	left := maxUse
+	r := newRetrievals(found)
+	left, until := maxUse, int64(math.MinInt64) // the end of the last call that has a prompt
 	for _, call := range calls {
 		prompt := promptOf(call)
-		for _, r := range found {
-			if r.by.start >= call.end && r.by != call && call.end != 0 {
-				continue
-			}
-			if left -= len(prompt) + len(call.step.Answer) + 64; left < 0 {
-				break
-			}
-			r.markUsedBy(call, prompt)
-		}
-		if left < 0 {
+		var used map[int]bool
+		if used, left = r.usedBy(call, prompt, left); left < 0 {
 			break
 		}
+		switch {
+		case prompt == "":
+		case call.end == 0:
+			until = math.MaxInt64
+		default:
+			until = max(until, call.end)
+		}
+		r.markUsedBy(call, used)
 	}
 	shown := map[*spanNode]bool{} // those that the model's calls show to have been used
-	for _, r := range found {
-		shown[r.by] = shown[r.by] || r.by.step.Sources[r.source].Used
+	for i := range found {
+		shown[found[i].by] = shown[found[i].by] || found[i].of().Used
 	}
-	for _, r := range found {
-		s := &r.by.step.Sources[r.source]
-		if r.by.Kind == spanTool && !s.Used && (!r.searched || !shown[r.by]) {
+	for i := range found {
+		by, s := found[i].by, found[i].of()
+		searched := found[i].head != "" && by.start < until
+		if by.Kind == spanTool && !s.Used && (!searched || !shown[by]) {
 			s.Used = true // it goes to the model that called the tool, perhaps in another form
-		} else if !r.searched && !s.Used {
+		} else if !searched && !s.Used {
 			s.Used = true
 			const why = "the trace does not show whether retrieved documents were used; they count as used"
-			addIssue(r.by.step, issueUse, why)
+			addIssue(by.step, issueUse, why)
 		}
 	}
 }
 
-// markUsedBy records whether a call used the document.
-func (r *retrieval) markUsedBy(call *spanNode, prompt string) {
-	s := &r.by.step.Sources[r.source]
-	cites := cites(call.step.Answer, s)
-	used := cites
-	if r.head != "" && prompt != "" {
-		r.searched = true
-		used = used || strings.Contains(prompt, r.head)
-	}
-	if !used {
-		return
-	}
-	s.Used = true
-	for i := range call.step.Sources { // retrieved and reranked, it is one passage
-		had := &call.step.Sources[i]
-		if had.DocumentID == s.DocumentID && cmp.Or(had.Content, had.Excerpt) == cmp.Or(s.Content, s.Excerpt) {
-			had.Cited = had.Cited || cites
-			return
+// markUsedBy records the documents that a call used, and whether it cites them.
+func (r *retrievals) markUsedBy(call *spanNode, used map[int]bool) {
+	type passage struct{ id, words string } // retrieved and reranked, it is one passage
+	key := func(s *trail.Source) passage { return passage{s.DocumentID, cmp.Or(s.Content, s.Excerpt)} }
+	had, more := map[passage]int{}, []trail.Source{}
+	for i := range call.step.Sources {
+		if k := key(&call.step.Sources[i]); len(used) > 0 {
+			if _, there := had[k]; !there {
+				had[k] = i
+			}
 		}
 	}
-	of := *s
-	// The score and the rank belong to the search.
-	of.Relevance, of.Origin, of.Rank, of.Retrieved, of.Cited = nil, "", 0, false, cites
-	call.step.AddSources(of)
+	before := len(call.step.Sources)
+	for _, i := range slices.Sorted(maps.Keys(used)) {
+		s := r.all[i].of()
+		s.Used = true
+		if at, there := had[key(s)]; there {
+			if at < before {
+				call.step.Sources[at].Cited = call.step.Sources[at].Cited || used[i]
+			} else {
+				more[at-before].Cited = more[at-before].Cited || used[i]
+			}
+			continue
+		}
+		had[key(s)] = before + len(more)
+		of := *s
+		// The score and the rank belong to the search.
+		of.Relevance, of.Origin, of.Rank, of.Retrieved, of.Cited = nil, "", 0, false, used[i]
+		more = append(more, of)
+	}
+	call.step.AddSources(more...)
 }
 
 // useText returns what of a document must be in a prompt, with white space replaced by single spaces.
@@ -748,43 +825,11 @@ func eachText(v any, depth int, do func(string)) {
 	}
 }
 
-// cites reports whether an answer names a source: by its URL, or in square brackets by its id. A bare number in
-// brackets counts the positions of an unknown list.
-func cites(answer string, s *trail.Source) bool {
-	if answer == "" {
-		return false
-	}
-	if s.URL != "" && containsURL(answer, s.URL) {
-		return true
-	}
-	id := s.DocumentID
-	if id == "" || id == s.Key || strings.Trim(id, "0123456789") == "" {
-		return false
-	}
-	for _, m := range inBrackets.FindAllStringSubmatch(answer, -1) {
-		for name := range strings.FieldsFuncSeq(m[1], func(r rune) bool { return r == ',' || r == ';' }) {
-			if strings.TrimSpace(name) == id {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 var inBrackets = regexp.MustCompile(`\[([^\[\]]*)\]`)
 
-// containsURL reports whether a URL is in text, other than as the beginning of another one.
-func containsURL(text, url string) bool {
-	for {
-		i := strings.Index(text, url)
-		if i < 0 {
-			return false
-		}
-		text = text[i+len(url):]
-		end := strings.TrimLeft(text, "/.,;:!?")
-		if end == "" || strings.ContainsRune(" \t\r\n)]}>\"'|*_`", rune(end[0])) ||
-			len(end) < len(text) && end[0] >= 0x80 {
-			return true
-		}
-	}
+// endsURL reports whether a URL ends where this text follows it, or goes on as another one.
+func endsURL(text string) bool {
+	end := strings.TrimLeft(text, "/.,;:!?")
+	return end == "" || strings.ContainsRune(" \t\r\n)]}>\"'|*_`", rune(end[0])) ||
+		len(end) < len(text) && end[0] >= 0x80
 }

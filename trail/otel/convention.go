@@ -42,8 +42,8 @@ var haystackKinds = []struct {
 	{"Embedder", notKept},
 }
 
-// otherNames are names of GenAI's attributes before or beside the conventions: those of Sentry, pydantic-ai and Google's
-// ADK, whose spans of tools have the model's attributes without contents.
+// otherNames are names of GenAI's attributes before or beside the conventions: those of Sentry, pydantic-ai and
+// Google's ADK, whose spans of tools have the model's attributes without contents.
 var otherNames = []struct {
 	of     string
 	others []string

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/ibidhq/ibid/internal/scan"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -83,21 +84,15 @@ type list json.RawMessage
 // UnmarshalJSON keeps the list unparsed.
 func (l *list) UnmarshalJSON(b []byte) error { return (*json.RawMessage)(l).UnmarshalJSON(b) }
 
-// each calls do for the items of the list. Null means an empty one.
+// each calls do for the items of the list, which is valid JSON. Null means an empty one.
 func (l list) each(do func(item json.RawMessage) error) error {
-	if len(l) == 0 || string(l) == "null" {
+	if v := scan.Value(l); v.IsNull() {
 		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(l))
-	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+	} else if !v.IsArray() {
 		return errors.New("want a list")
 	}
-	for d.More() {
-		var item json.RawMessage
-		if err := d.Decode(&item); err != nil {
-			return err
-		}
-		if err := do(item); err != nil {
+	for w := scan.Elements(scan.Value(l)); w.Next(); {
+		if err := do(json.RawMessage(w.Val)); err != nil {
 			return err
 		}
 	}
@@ -138,7 +133,7 @@ func (r *reader) readJSON(b []byte) error {
 				return jsonError(err)
 			}
 			return scope.Spans.each(func(raw json.RawMessage) error {
-				r.addSpan(resource, raw, fromJSON)
+				r.addSpan(resource, raw, spanParser{hasIDs, fromJSON})
 				return nil
 			})
 		})
@@ -185,6 +180,36 @@ func fromJSON(b []byte, into proto.Message) error {
 	return sameError(err)
 }
 
+// hasIDs reports whether a span in JSON may have valid ids. It costs little, unlike reading a span.
+func hasIDs(b []byte) bool {
+	trace, span := false, false
+	for w := scan.Members(scan.Value(b)); w.Next(); {
+		switch string(w.Key) {
+		case "traceId":
+			trace = isID(strings.ToLower(w.Val.Str()), 32)
+		case "spanId":
+			span = isID(strings.ToLower(w.Val.Str()), 16)
+		case "trace_id": // protobuf's own names, which protojson reads too
+			trace = true
+		case "span_id":
+			span = true
+		}
+	}
+	return trace && span
+}
+
+// hasRawIDs is hasIDs for protobuf.
+func hasRawIDs(b []byte) bool {
+	valid := map[protowire.Number]bool{}
+	for field, size := range map[protowire.Number]int{1: 16, 2: 8} {
+		_ = eachMessage(b, field, func(id []byte) error { // the last counts; damage is found later
+			valid[field] = isID(hex.EncodeToString(id), 2*size)
+			return nil
+		})
+	}
+	return valid[1] && valid[2]
+}
+
 // sameError makes the text of package proto's errors deterministic, which use one of two spaces at random.
 func sameError(err error) error {
 	if err == nil {
@@ -206,7 +231,7 @@ func (r *reader) readProto(b []byte) error {
 		}
 		return eachMessage(resourceSpans, 2, func(scopeSpans []byte) error {
 			return eachMessage(scopeSpans, 2, func(b []byte) error {
-				r.addSpan(resource, b, fromProto)
+				r.addSpan(resource, b, spanParser{hasRawIDs, fromProto})
 				return nil
 			})
 		})
@@ -285,6 +310,12 @@ func withValidUTF8(b []byte, of protoreflect.MessageDescriptor, left *budget) ([
 // parser reads a message, JSON or protobuf, of at most maxSpanBytes.
 type parser func(b []byte, into proto.Message) error
 
+// spanParser is a parser of spans. hasIDs comes before it.
+type spanParser struct {
+	hasIDs func(b []byte) bool
+	parse  parser
+}
+
 func readResource(b []byte, parse parser) (attributes, error) {
 	var from resourcepb.Resource
 	attrs := attributes{}
@@ -301,12 +332,15 @@ func readResource(b []byte, parse parser) (attributes, error) {
 	return attrs, nil
 }
 
-func readSpan(b []byte, parse parser) (*span, error) {
+func readSpan(b []byte, p spanParser) (*span, error) {
 	if len(b) > maxSpanBytes {
 		return nil, errBytes
 	}
+	if !p.hasIDs(b) {
+		return nil, errIDs
+	}
 	var from tracepb.Span
-	if err := parse(b, &from); err != nil {
+	if err := p.parse(b, &from); err != nil {
 		return nil, err
 	}
 	s := &span{

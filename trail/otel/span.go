@@ -163,7 +163,7 @@ func newReader(o *Options) *reader {
 }
 
 // addSpan reads one span of the request.
-func (r *reader) addSpan(resource attributes, b []byte, parse parser) {
+func (r *reader) addSpan(resource attributes, b []byte, parse spanParser) {
 	if r.seen++; r.seen > maxSpans {
 		r.reject(fmt.Errorf("the request has more than %d spans", maxSpans))
 		return
