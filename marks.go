@@ -220,8 +220,8 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 	return found, wholeLink
 }
 
-// withOuter returns a mark with what stands around its brackets: [[1]], ^[1]^, %[1]%. It returns notLink if the brackets are
-// only the beginning of what is in outer ones: [[1] and more].
+// withOuter returns a mark with what stands around its brackets: [[1]], ^[1]^, %[1]%. It returns notLink if the
+// brackets are only the beginning of what is in outer ones: [[1] and more].
 func (m *marks) withOuter(text string, t Span, last bool) (outer Span, state linkState) {
 	raises := strings.HasSuffix(text[:t.Start], "^")
 	switch {

@@ -1,6 +1,7 @@
 package ibid
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -97,9 +98,7 @@ func (n *Numbering) accepts(more Numbering) bool {
 	if *n == nil {
 		*n = make(Numbering, len(more))
 	}
-	for key, number := range more {
-		(*n)[key] = number
-	}
+	maps.Copy(*n, more)
 	return true
 }
 

@@ -108,7 +108,8 @@ func ruled(_ *promptReader, text string) (list []Passage, outside string) {
 				name = f[1]
 			}
 			file, page := splitPage(strings.Trim(name, "`*_\" []:"))
-			if first := strings.FieldsFunc(file, func(r rune) bool { return r == ',' || r == ';' || r == '|' }); !isFile(file) && len(first) > 1 {
+			separates := func(r rune) bool { return r == ',' || r == ';' || r == '|' }
+			if first := strings.FieldsFunc(file, separates); !isFile(file) && len(first) > 1 {
 				file = strings.TrimSpace(first[0])
 				for _, more := range first[1:] { // [Source: plan.pdf, Page: 4]
 					if kind, value := fieldOf(more); kind == "page" {
@@ -344,7 +345,8 @@ func records(_ *promptReader, text string) (list []Passage, outside string) {
 }
 
 // namedLine matches a line that begins with the name of the file that its words are from: plan.pdf#page=2: …
-var namedLine = regexp.MustCompile(`^[ \t]*(?:[-*•] )?\[?([^\s:|<>\[\]]{1,200}\.[A-Za-z][A-Za-z0-9]{1,4}(?:#page=(\d{1,5}))?)\]?:[ \t]+(\S.*)$`)
+var namedLine = regexp.MustCompile(`^[ \t]*(?:[-*•] )?\[?([^\s:|<>\[\]]{1,200}\.[A-Za-z][A-Za-z0-9]{1,4}` +
+	`(?:#page=(\d{1,5}))?)\]?:[ \t]+(\S.*)$`)
 
 // namedLines reads passages that are lines, each after the name of its file, below a line such as "Sources:".
 func namedLines(p *promptReader, text string) (list []Passage, outside string) {
@@ -357,7 +359,8 @@ func namedLines(p *promptReader, text string) (list []Passage, outside string) {
 			m = namedLine.FindStringSubmatch(line)
 		}
 		if m == nil {
-			introduced = introduced && (len(list) == 0 || strings.TrimSpace(line) == "") || introduction.MatchString(line)
+			introduced = introduced && (len(list) == 0 || strings.TrimSpace(line) == "") ||
+				introduction.MatchString(line)
 			rest.WriteString(line + "\n")
 			continue
 		}

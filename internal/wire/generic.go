@@ -77,7 +77,8 @@ func proseIn(v scan.Value) (text scan.Value) {
 			continue
 		}
 		wide := bytes.ContainsAny(words, "。！")
-		if (wide || bytes.Count(words, []byte(" ")) >= least && bytes.ContainsAny(words, ".!")) && len(o.Val) > len(text) {
+		reads := wide || bytes.Count(words, []byte(" ")) >= least && bytes.ContainsAny(words, ".!")
+		if reads && len(o.Val) > len(text) {
 			text = o.Val
 		}
 	}
