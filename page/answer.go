@@ -44,7 +44,7 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := p.answerView(
+	body := p.answerView( //nolint:contextcheck // it may take longer than ctx
 		r.Context(), call, &answerOptions{
 			feedback: feedback, readOnly: !mayWrite(r) || p.isPasted(call), trust: known,
 		},

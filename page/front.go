@@ -98,7 +98,7 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	if err != nil {
 		return err
 	}
-	body.Hero = p.answerView(
+	body.Hero = p.answerView( //nolint:contextcheck // it may take longer than ctx
 		r.Context(), answer, &answerOptions{feedback: feedback, readOnly: !mayWrite(r), trust: known},
 	)
 	// The hero's question is on the page once.
