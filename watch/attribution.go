@@ -102,7 +102,7 @@ func (a *Attribution) Offer(j Job) bool {
 	return true
 }
 
-// isProviders reports whether a citation is the provider's, and not read from the text.
+// isProviders reports whether a citation is the provider's or was found before: not read from the text.
 func isProviders(c ibid.Citation) bool { return c.Origin != ibid.OriginMarker }
 
 // Run attributes answers until ctx ends, discards those still waiting, and returns nil.
