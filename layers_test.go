@@ -192,7 +192,10 @@ var allowedModules = map[string][]string{
 		"github.com/prometheus/client_golang/prometheus",
 		"github.com/spf13/pflag",
 		"go.opentelemetry.io/otel",
+		"go.opentelemetry.io/proto/otlp",
+		"golang.org/x/net/http/httpguts",
 		"golang.org/x/time",
+		"google.golang.org/protobuf",
 	},
 	"cmd/ibid": {
 		"github.com/spf13/cobra",

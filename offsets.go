@@ -88,8 +88,8 @@ func (o *Offsets) In(u Unit, s Span) (start, end int) {
 	return -1, -1
 }
 
-// Grow replaces the text by one that begins with it, as while an answer arrives, and returns o. What was found out about
-// the old text, which may end inside a character, is kept.
+// Grow replaces the text by one that begins with it, as while an answer arrives, and returns o. What was found out
+// about the old text, which may end inside a character, is kept.
 func (o *Offsets) Grow(text string) *Offsets {
 	o.text = text
 	return o

@@ -72,7 +72,9 @@ func (a *API) conversation(w *httpx.Reply, r *httpx.Request) error {
 	for _, name := range []string{"unit", "style", "numbers"} {
 		if _, said := r.Params.Given()[name]; said {
 			return httpx.BadRequest(
-				name+": not supported with as=ui", "its messages have one form, with offsets in UTF-16 code units, as in JavaScript")
+				name+": not supported with as=ui",
+				"its messages have one form, with offsets in UTF-16 code units, as in JavaScript",
+			)
 		}
 	}
 	if c.Next != "" {

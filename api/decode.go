@@ -50,7 +50,9 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if answer.Error != nil && answer.Text == "" {
 		return unreadable("the provider answered with an error: "+answer.Error.Error(), "use as=json to see it")
 	}
-	out, err := RenderAnswer(answer, form, nil, &export.Options{Unit: doc.Unit, Numbers: doc.Numbers, Context: r.Context()})
+	out, err := RenderAnswer(
+		answer, form, nil, &export.Options{Unit: doc.Unit, Numbers: doc.Numbers, Context: r.Context()},
+	)
 	if err != nil {
 		return fmt.Errorf("write an answer as %s: %w", form, err)
 	}

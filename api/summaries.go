@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// maxKnown limits the summaries that are kept, by the stored bytes of their runs. A summary takes about as many bytes of
-// memory, and a second of CPU time for four million of them.
+// maxKnown limits the summaries that are kept, by the stored bytes of their runs. A summary takes about as many bytes
+// of memory, and a second of CPU time for four million of them.
 const (
 	maxKnown = 48 << 20
 	perKnown = 4 << 10 // what each counts as, besides

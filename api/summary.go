@@ -339,7 +339,8 @@ func summaryParams() []httpx.Param {
 		httpx.OneOf("as: the summary, the run in another program's format, or a bibliography",
 			slices.Concat([]string{asJSON, asPROV, asOTLP}, text.Strings(biblio.Formats()))...),
 		{
-			Name: "threshold", Kind: httpx.Share, Default: share, Doc: "the relevance that a source must exceed to be primary, unless the answer rests on it",
+			Name: "threshold", Kind: httpx.Share, Default: share,
+			Doc: "the relevance that a source must exceed to be primary, unless the answer rests on it",
 		},
 		httpx.Number("top: the maximum number of primary sources", trail.DefaultTop, 1, maxTop),
 		httpx.Number(

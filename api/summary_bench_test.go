@@ -32,7 +32,7 @@ func (w *traceWriter) text(n int) string {
 			}
 			b.WriteString(word + " ")
 		}
-		b.WriteString(fmt.Sprintf("in %d. ", 1900+w.rng.IntN(120)))
+		fmt.Fprintf(&b, "in %d. ", 1900+w.rng.IntN(120))
 	}
 	return b.String()
 }
@@ -52,11 +52,13 @@ func (w *traceWriter) span(name string, attrs map[string]string) {
 
 // requests returns the spans in requests of at most n.
 func (w *traceWriter) requests(tb testing.TB, n int) (bodies []string) {
+	tb.Helper()
 	for rest := w.spans; len(rest) > 0; {
 		some := rest[:min(n, len(rest))]
 		rest = rest[len(some):]
 		bodies = append(bodies, string(testenv.Must(json.Marshal(map[string]any{"resourceSpans": []any{
-			map[string]any{"scopeSpans": []any{map[string]any{"spans": some}}}}}))(tb)))
+			map[string]any{"scopeSpans": []any{map[string]any{"spans": some}}},
+		}}))(tb)))
 	}
 	return bodies
 }

@@ -256,7 +256,9 @@ func (c *Chat) writeTurn(w *httpx.Reply, r *httpx.Request, t *Turn, f form) erro
 		}
 		if errors.Is(err, httpx.ErrWorkTime) {
 			c.log.LogAttrs(
-				ctx, slog.LevelError, "an answer was not sent", slog.String("answer_id", t.AnswerID), slog.Any("error", err))
+				ctx, slog.LevelError, "an answer was not sent",
+				slog.String("answer_id", t.AnswerID), slog.Any("error", err),
+			)
 			p := gateway.ProblemOf(err)
 			return gone(errors.Join(to.fail(&ibid.ProviderError{Code: p.Code, Message: p.Detail}), to.Close()))
 		}

@@ -67,8 +67,10 @@ func newResponse(a *ibid.Answer, o *Options) response {
 		u.add(row)
 	})
 	out := response{
-		Response: a.Render(&ibid.RenderOptions{Style: ibid.StylePlain, Numbering: numbering, Numbers: o.Numbers, Context: o.Context}),
-		Nodes:    make([]nodeWithScore, 0, len(a.Sources)), Metadata: make(map[string]nodeMetadata, len(a.Sources)),
+		Response: a.Render(&ibid.RenderOptions{
+			Style: ibid.StylePlain, Numbering: numbering, Numbers: o.Numbers, Context: o.Context,
+		}),
+		Nodes: make([]nodeWithScore, 0, len(a.Sources)), Metadata: make(map[string]nodeMetadata, len(a.Sources)),
 	}
 	for i := range a.Sources {
 		if r.sources[a.Sources[i].ID] != i {

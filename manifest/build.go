@@ -65,8 +65,8 @@ type Builder struct {
 	Body      []byte
 	BodyHash  string
 	MediaType string
-	// TextAt is the JSON Pointer of the answer's text in a body of the publisher's own form, for bodies whose octets are
-	// not known here; in a stream, of its parts in the data of the events named TextEvent.
+	// TextAt is the JSON Pointer of the answer's text in a body of the publisher's own form, for bodies whose octets
+	// are not known here; in a stream, of its parts in the data of the events named TextEvent.
 	TextAt, TextEvent string
 }
 

@@ -84,8 +84,9 @@ type Output struct {
 	TextLength *int   `json:"text_length,omitempty" form:"natural"` // of the normalised text, in code points
 	// where the text is in a JSON body, or its parts in the data of a stream's events: a JSON Pointer; empty means that
 	// the body is the text, or has it in one place
-	TextAt    string `json:"text_at,omitempty" form:"name"`
-	TextEvent string `json:"text_event,omitempty" form:"name"` // the name of these events; empty means any without a name
+	TextAt string `json:"text_at,omitempty" form:"name"`
+	// the name of these events; empty means any without a name
+	TextEvent string `json:"text_event,omitempty" form:"name"`
 
 	Extra Extra `json:"-"`
 }

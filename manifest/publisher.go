@@ -327,8 +327,8 @@ const (
 const retryAfter = "2"
 
 // Handler serves manifests, their proofs, the discovery document, keys, schema and log at their paths, for GET and
-// HEAD. There are manifests only at Level 2 and 3, and keys only at Level 3; below, if there are Keys. Everything is 404 at Level 0, and if Check
-// fails, which is reported to OnError.
+// HEAD. There are manifests only at Level 2 and 3, and keys only at Level 3; below, if there are Keys. Everything is
+// 404 at Level 0, and if Check fails, which is reported to OnError.
 //
 // A manifest that is not built yet is 202 with Retry-After and {"status":"pending"}. A built one is served with its
 // signature, without a content coding, and may be cached forever.

@@ -16,7 +16,8 @@ import (
 func TestSourceForms(t *testing.T) {
 	session := connect(t, mcp.New(nil), store.DefaultTenant, nil)
 	for _, form := range []any{
-		"Herons eat fish.", object{"text": "Herons eat fish.", "title": "Herons", "url": "https://heron.example/"},
+		"Herons eat fish.",
+		object{"text": "Herons eat fish.", "title": "Herons", "url": "https://heron.example/"},
 		object{"page_content": "Herons eat fish.", "metadata": object{"source": "https://heron.example/"}},
 		object{"node": object{"id_": "n1", "text": "Herons eat fish."}, "score": 0.5},
 	} {

@@ -44,9 +44,9 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := p.answerView(
-		call, &answerOptions{
-			ctx: r.Context(), feedback: feedback, readOnly: !mayWrite(r) || p.isPasted(call), trust: known,
+	body := p.answerView( //nolint:contextcheck // it may take longer than ctx
+		r.Context(), call, &answerOptions{
+			feedback: feedback, readOnly: !mayWrite(r) || p.isPasted(call), trust: known,
 		},
 	)
 	if p.isPasted(call) {
@@ -88,7 +88,6 @@ func (p *Page) callOf(ctx context.Context, r *httpx.Request) (*store.Call, error
 
 // answerOptions say how an answer is shown on a page. Nil shows it alone, and as it was stored.
 type answerOptions struct {
-	ctx       context.Context //nolint:containedctx // in which it is rendered; nil does not end
 	numbering *ibid.Numbering // of the conversation's sources; nil numbers from 1
 	prefix    string          // prefix of all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
@@ -98,14 +97,6 @@ type answerOptions struct {
 	feedback  *answerFeedback // feedback on it; nil if there is none
 	trust     *trust          // what else is known of it; nil for nothing, which also leaves out the summary line
 	sentences *answerText     // sentences of the run that led to it, to be marked with what they rest on; nil for none
-}
-
-// context returns the context of laying the answer out.
-func (o *answerOptions) context(p *Page) context.Context {
-	if o.ctx == nil {
-		return p.closing
-	}
-	return o.ctx
 }
 
 // answerView is an answer as templates/parts/answer.html shows it.
@@ -163,7 +154,7 @@ type notice struct {
 }
 
 // answerView lays an answer out for its template.
-func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
+func (p *Page) answerView(ctx context.Context, call *store.Call, o *answerOptions) *answerView {
 	if o == nil {
 		o = &answerOptions{}
 	}
@@ -177,7 +168,7 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	if o.feedback != nil {
 		v.Said = o.feedback.words
 	}
-	l := p.layOut(call, o)
+	l := p.layOut(ctx, call, o)
 	if len(call.Answer.Sources) == 0 && !o.live && call.Answer.Complete {
 		if p.o.Demo != nil {
 			v.Samples = p.o.Demo.Questions
@@ -290,7 +281,7 @@ type layout struct {
 }
 
 // layOut renders the text of an answer, with its sources numbered as in the answer's document.
-func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
+func (p *Page) layOut(ctx context.Context, call *store.Call, o *answerOptions) *layout {
 	a := call.Answer
 	l := &layout{
 		answerOptions: o, call: call, answer: a, index: map[string]int{}, places: make([]*chip, len(a.Citations)),
@@ -301,14 +292,14 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 		if o.trust != nil {
 			found = o.trust.found
 		}
-		l.weighed = p.weighings.of(o.context(p), call, found)
+		l.weighed = p.weighings.of(ctx, call, found)
 	}
 	numbering := o.numbering
 	if numbering == nil {
 		numbering = &ibid.Numbering{}
 	}
-	doc := a.Document(&ibid.DocumentOptions{Bare: true, Numbering: numbering, Context: o.ctx})
-	if o.ctx != nil && o.ctx.Err() != nil {
+	doc := a.Document(&ibid.DocumentOptions{Bare: true, Numbering: numbering, Context: ctx})
+	if ctx.Err() != nil {
 		return l // its reader has left, or it takes too long: nothing of it is sent
 	}
 	for i := range a.Sources {
@@ -323,7 +314,7 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	}
 	all := maps.Clone(*numbering) // the placeholder for a missing source takes no number
 	shown, how := l.withBare(), &ibid.RenderOptions{
-		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim, Context: o.ctx,
+		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim, Context: ctx,
 	}
 	if o.sentences != nil {
 		o.sentences.applyStandings(l)

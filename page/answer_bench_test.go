@@ -24,7 +24,7 @@ func newViews(tb testing.TB) *Page {
 // write renders the page of an answer.
 func (p *Page) write(tb testing.TB, b *bytes.Buffer, call *store.Call) {
 	tb.Helper()
-	body := p.answerView(call, nil)
+	body := p.answerView(tb.Context(), call, nil)
 	v := &view{Title: body.Heading, Section: "answers", Body: body, Reader: true}
 	if err := p.views["answer"].ExecuteTemplate(b, "layout", v); err != nil {
 		tb.Fatal(err)
@@ -105,7 +105,7 @@ func BenchmarkAnswerView(b *testing.B) {
 	p, call := newViews(b), citedCall(100)
 	b.ReportAllocs()
 	for b.Loop() {
-		p.answerView(call, nil)
+		p.answerView(b.Context(), call, nil)
 	}
 }
 

@@ -227,11 +227,11 @@ func TestAnswerUses(t *testing.T) {
 	if len(uses) != 1 || len(strings.Fields(attr(uses[0], "data-cites"))) != 4 {
 		t.Errorf("%d uses; the first has the citations %q", len(uses), attr(uses[0], "data-cites"))
 	}
-	v := p.answerView(call, &answerOptions{prefix: "t3-", numbering: &ibid.Numbering{"web:https://other.example/": 7}})
+	v := p.answerView(t.Context(), call, &answerOptions{prefix: "t3-", numbering: &ibid.Numbering{"web:https://other.example/": 7}})
 	if v.Cited[0].Number != 8 || v.Cited[0].Prefix != "t3-" || !strings.Contains(string(v.Text), `<ibid-cite id="t3-m-1"`) || !strings.Contains(string(v.Text), `href="#t3-s-8"`) {
 		t.Errorf("in a conversation: number %d, prefix %s", v.Cited[0].Number, v.Cited[0].Prefix)
 	}
-	if live := p.answerView(&store.Call{AnswerID: "x", Answer: &ibid.Answer{Text: "Par"}}, &answerOptions{live: true}); len(live.Notices) != 0 || !live.Live {
+	if live := p.answerView(t.Context(), &store.Call{AnswerID: "x", Answer: &ibid.Answer{Text: "Par"}}, &answerOptions{live: true}); len(live.Notices) != 0 || !live.Live {
 		t.Errorf("an answer that is still arriving has the notices %v", live.Notices)
 	}
 }
@@ -248,7 +248,7 @@ func TestAnswerJudged(t *testing.T) {
 	if len(links) == 0 || attr(links[0], "href") != "/ui/feedback?answer=ans_1&citation=c-1" {
 		t.Errorf("links to judge: %q", texts(links))
 	}
-	if v := p.answerView(call, &answerOptions{readOnly: true}); v.Cited[0].Uses[0].Judge != "" {
+	if v := p.answerView(t.Context(), call, &answerOptions{readOnly: true}); v.Cited[0].Uses[0].Judge != "" {
 		t.Error("a reader who may not judge is asked to")
 	}
 }
@@ -294,7 +294,7 @@ func TestStandings(t *testing.T) {
 			o.feedback = &answerFeedback{last: map[string]verdict{"c": {Word: test.said}}}
 		}
 		call := &store.Call{AnswerID: name, Answer: &ibid.Answer{Text: text, Complete: true, Sources: []ibid.Source{{ID: "a", URL: "https://a.example/"}}, Citations: []ibid.Citation{c}}}
-		html := string(p.answerView(call, o).Text)
+		html := string(p.answerView(t.Context(), call, o).Text)
 		heard := ""
 		if test.word != wordUnchecked {
 			heard = `<span class="unseen">` + test.word + ": </span>"
@@ -326,7 +326,7 @@ func TestUnjudged(t *testing.T) {
 			Verification: &ibid.Verification{Status: "verified"},
 		}},
 	}
-	v := newViews(t).answerView(&store.Call{AnswerID: "ans_1", Answer: a}, &answerOptions{trust: &trust{page: "/ui/answers/ans_1"}})
+	v := newViews(t).answerView(t.Context(), &store.Call{AnswerID: "ans_1", Answer: a}, &answerOptions{trust: &trust{page: "/ui/answers/ans_1"}})
 	if html := string(v.Text); !strings.Contains(html, `class="chip found"`) || strings.Contains(html, `<mark class="claim `) || len(v.Notices) > 0 {
 		t.Errorf("%v: %s", v.Notices, html)
 	}
@@ -343,7 +343,7 @@ func TestBareSentences(t *testing.T) {
 	}}
 	numbering := &ibid.Numbering{}
 	o := &answerOptions{numbering: numbering, trust: &trust{page: "/ui/answers/ans_1", show: "no-source"}}
-	v := newViews(t).answerView(call, o)
+	v := newViews(t).answerView(t.Context(), call, o)
 	want := `<span class="bare shown" data-s="no-source">The island in the lake belongs to the northern parish.</span> <span class="no-source shown" data-s="no-source">no source</span>`
 	if !strings.Contains(string(v.Text), want) {
 		t.Errorf("%s", v.Text)
@@ -357,7 +357,7 @@ func TestBareSentences(t *testing.T) {
 	}
 	testenv.Equal(t, "the line of trust", []string{"1 sentence without a source /ui/answers/ans_1", "1 not checked /ui/answers/ans_1?show=not-checked"}, parts)
 	call.Answer.Citations = nil
-	if html := string(newViews(t).answerView(call, nil).Text); strings.Contains(html, "no source") {
+	if html := string(newViews(t).answerView(t.Context(), call, nil).Text); strings.Contains(html, "no source") {
 		t.Errorf("an answer without any citation: %s", html)
 	}
 }
@@ -383,7 +383,7 @@ func TestFoundWords(t *testing.T) {
 		{"The colony began with a single pair in 1968, after the mill closed.", "1 quote found"},
 		{"", "1 citation without a quote"},
 	} {
-		v := p.answerView(call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
+		v := p.answerView(t.Context(), call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
 		if got := v.Trust.Parts[0].Text; len(v.Trust.Parts) != 1 || got != test.want {
 			t.Errorf("%q: %s, not %s", test.found, got, test.want)
 		}

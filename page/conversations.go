@@ -272,11 +272,10 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 			return err
 		}
 		o := &answerOptions{
-			ctx:       r.Context(),
 			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", feedback: feedback, readOnly: !mayWrite(r),
 			strip: true, trust: known, checking: p.isChecking(turn.Call),
 		}
-		t := turnView{Answer: p.answerView(turn.Call, o)}
+		t := turnView{Answer: p.answerView(r.Context(), turn.Call, o)} //nolint:contextcheck // it may take longer than ctx
 		for _, m := range turn.Asked {
 			message := messageView{Role: m.Role, Text: m.Text}
 			if len(m.Text) > maxMessage+maxMessage/4 {
@@ -311,7 +310,6 @@ func (p *Page) arrivingViews(
 			}
 		}
 		o := &answerOptions{
-			ctx:       r.Context(),
 			numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil,
 			readOnly: !mayWrite(r), strip: true,
 		}
@@ -329,7 +327,7 @@ func (p *Page) arrivingViews(
 			q := url.Values{"prefix": {o.prefix}, "run": {t.run}, "conversation": {c.ID}}
 			v.LiveURL = answerURL(t.answerID) + "/live?" + q.Encode()
 		}
-		v.Answer = p.answerView(call, o)
+		v.Answer = p.answerView(r.Context(), call, o) //nolint:contextcheck // it may take longer than ctx
 		if asked := lastQuestion(call.Prompt); v.Question == "" && asked != nil {
 			v.Question = asked.Text
 		}

@@ -98,8 +98,8 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	if err != nil {
 		return err
 	}
-	body.Hero = p.answerView(
-		answer, &answerOptions{ctx: r.Context(), feedback: feedback, readOnly: !mayWrite(r), trust: known},
+	body.Hero = p.answerView( //nolint:contextcheck // it may take longer than ctx
+		r.Context(), answer, &answerOptions{feedback: feedback, readOnly: !mayWrite(r), trust: known},
 	)
 	// The hero's question is on the page once.
 	body.Questions = slices.DeleteFunc(slices.Clone(body.Questions), func(q string) bool {

@@ -299,7 +299,6 @@ func (s *liveStream) readWhole(rendering context.Context) (*wholeAnswer, error) 
 		return nil, err
 	}
 	o := s.options
-	o.ctx = rendering
 	whole.checking = s.p.isChecking(call)
 	o.live, o.checking = false, whole.checking
 	if o.trust, err = s.p.trustOf(ctx, s.r, call); err != nil {
@@ -308,7 +307,7 @@ func (s *liveStream) readWhole(rendering context.Context) (*wholeAnswer, error) 
 	whole.signed = o.trust.manifest != nil
 	numbering := maps.Clone(whole.numbering)
 	o.numbering = &numbering
-	v := s.p.answerView(call, &o)
+	v := s.p.answerView(rendering, call, &o)
 	if caution := v.caution(); caution != "" {
 		whole.state = strings.TrimSuffix(whole.state, ".") + caution
 	}
@@ -438,14 +437,14 @@ func (s *liveStream) sendBlocks(ctx context.Context) error {
 	s.shown = len(a.Text)
 	numbering := maps.Clone(s.numbering)
 	o := s.options
-	o.ctx, o.numbering = ctx, &numbering
+	o.numbering = &numbering
 	call := &store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}
 	if state.sources != before.sources || state.citations != before.citations { // cards are filled before their chips
-		if err := s.sendSources(call, o); err != nil {
+		if err := s.sendSources(ctx, call, o); err != nil {
 			return err
 		}
 	}
-	l := s.p.layOut(call, &o)
+	l := s.p.layOut(ctx, call, &o)
 	blocks := blocksOf(string(l.text))
 	if ctx.Err() != nil {
 		return httpx.WorkError(ctx, nil)
@@ -465,12 +464,12 @@ func (s *liveStream) sendBlocks(ctx context.Context) error {
 }
 
 // sendSources sends the list of sources so far.
-func (s *liveStream) sendSources(call *store.Call, o answerOptions) error {
+func (s *liveStream) sendSources(ctx context.Context, call *store.Call, o answerOptions) error {
 	numbering := maps.Clone(s.numbering)
 	o.numbering = &numbering
-	html, err := s.p.fragment("conversation", "sources", s.p.answerView(call, &o))
-	if o.ctx.Err() != nil {
-		return httpx.WorkError(o.ctx, err)
+	html, err := s.p.fragment("conversation", "sources", s.p.answerView(ctx, call, &o))
+	if ctx.Err() != nil {
+		return httpx.WorkError(ctx, err)
 	}
 	if err != nil {
 		return err

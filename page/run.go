@@ -280,14 +280,14 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 			b.chosen.Passage = number(r, "passage")
 		}
 	}
-	o := &answerOptions{ctx: r.Context(), readOnly: true, prefix: "final-"}
+	o := &answerOptions{readOnly: true, prefix: "final-"}
 	if final := s.Run.FinalID(); final != "" {
 		b.Tabs = tabsOf(final, id, len(s.Run.Steps), "steps")
 	}
 	if o.trust, err = p.trustOfRun(ctx, r, b); err != nil {
 		return nil, err
 	}
-	b.layOut(number(r, "from")-1, func() { p.addAnswer(b, o) })
+	b.layOut(number(r, "from")-1, func() { p.addAnswer(r.Context(), b, o) }) //nolint:contextcheck // it may take longer than ctx
 	v := &view{Name: "run", Title: b.Title(), Body: b}
 	if b.Tabs != nil {
 		v.Section = "answers" // it is a tab of an answer

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ const sentencePrefix = "\x00sentence "
 
 // addAnswer adds the final answer as on an answer's own page, with a mark after each sentence that names the steps
 // which concluded it, and adds to passages and steps the sentences that rest on them.
-func (p *Page) addAnswer(b *runBody, o *answerOptions) {
+func (p *Page) addAnswer(ctx context.Context, b *runBody, o *answerOptions) {
 	final := b.Run.Final
 	if final == nil || final.Text == "" {
 		if b.Run.Answer == "" {
@@ -44,7 +45,7 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 		a.Sentences = append(a.Sentences, v)
 	}
 	o.sentences = a
-	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
+	a.View = p.answerView(ctx, &store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
 	for _, s := range slices.Concat(a.View.Cited, a.View.Uncited) {
 		if a.apart[s.N-1] {
 			a.Apart = append(a.Apart, s)

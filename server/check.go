@@ -111,7 +111,11 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	}
 	k.operatorLines()
 	if c.OTLP != "" {
-		k.line("otlp", Redacted(c.OTLP), nil)
+		_, err := newTraceClient(c.OTLP, "", o.Env)
+		if err != nil {
+			err = &warning{err}
+		}
+		k.line("otlp", Redacted(c.OTLP), err)
 	}
 	for _, u := range c.upstreams() {
 		k.line("upstream", fmt.Sprintf("/%s\t%s\t%s", u.Name, u.URL, u.Provider), nil)

@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -294,11 +294,15 @@ func (s *Server) openTraces(ctx context.Context) error {
 	if s.config.OTLP == "" {
 		return nil
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(s.config.OTLP))
+	background := context.WithoutCancel(ctx)
+	client, err := newTraceClient(s.config.OTLP, s.options.Version, s.options.Env)
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "traces", slog.Any("error", err))
+	}
+	exporter, err := otlptrace.New(ctx, client)
 	if err != nil {
 		return fmt.Errorf("preparing traces for %s: %w", Redacted(s.config.OTLP), err)
 	}
-	background := context.WithoutCancel(ctx)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		s.log.LogAttrs(background, slog.LevelWarn, "traces could not be sent", slog.Any("error", err))
 	}))

@@ -143,8 +143,9 @@ func (h *hop) redirect(resp *http.Response) (*target, *FetchError) {
 	return next, nil
 }
 
-// retryAfter parses a Retry-After field: seconds or a date.
-func retryAfter(v string, now time.Time) time.Duration {
+// RetryAfter parses a Retry-After field, seconds or a date, and returns the time from now, at most a year. It is 0 if v
+// is neither.
+func RetryAfter(v string, now time.Time) time.Duration {
 	const most = 366 * 24 * time.Hour
 	if v == "" {
 		return 0
@@ -264,7 +265,7 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watched) (*targe
 	}
 	if resp.StatusCode/100 != 2 || resp.StatusCode == http.StatusPartialContent {
 		ferr := statusError(resp.StatusCode)
-		ferr.URL, ferr.RetryAfter = h.at.clean, retryAfter(resp.Header.Get("Retry-After"), now)
+		ferr.URL, ferr.RetryAfter = h.at.clean, RetryAfter(resp.Header.Get("Retry-After"), now)
 		return nil, nil, ferr
 	}
 	if h.job.purpose == forLocation {

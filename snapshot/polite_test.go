@@ -173,7 +173,7 @@ func TestRetryAfter(t *testing.T) {
 		"Sat, 21 Nov 2026 10:00:30 GMT": 30 * time.Second, "Saturday, 21-Nov-26 10:00:30 GMT": 30 * time.Second,
 		"Sat, 21 Nov 2026 09:00:00 GMT": 0, "-1": 0, "1.5": 0, "soon": 0, "+5": 0, "Sat, 21 Nov 9999 10:00:00 GMT": 366 * 24 * time.Hour,
 	} {
-		if got := retryAfter(v, now); got != want {
+		if got := RetryAfter(v, now); got != want {
 			t.Errorf("%q: %v, want %v", v, got, want)
 		}
 	}

@@ -194,7 +194,9 @@ func isMark(mark string) bool {
 func isNoteRef(n *html.Node) bool {
 	isRef := strings.EqualFold(attr(n, "role"), "doc-noteref")
 	if class := strings.ToLower(attr(n, "class")); !isRef && (n.DataAtom == atom.Span || n.DataAtom == atom.Sup) {
-		for _, name := range []string{"footnote-ref", "footnoteref", "noteref", "note-ref", "fnref", "footnote-marker"} {
+		for _, name := range []string{
+			"footnote-ref", "footnoteref", "noteref", "note-ref", "fnref", "footnote-marker",
+		} {
 			isRef = isRef || strings.Contains(class, name)
 		}
 	}

@@ -23,8 +23,8 @@ type Event struct {
 // refetch. Unknown values are null.
 const EventAnswer = "answer"
 
-// EventBackfill is the kind of event for an answer that received citations, or verdicts on them, after it had ended: see
-// Call.Of. Its data is that of an [EventAnswer].
+// EventBackfill is the kind of event for an answer that received citations, or verdicts on them, after it had ended:
+// see Call.Of. Its data is that of an [EventAnswer].
 const EventBackfill = "backfill"
 
 // EventStep is the kind of event for a recorded step. Its data is an object with step (its number), id, tool, sources

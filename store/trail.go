@@ -85,8 +85,8 @@ func (s *Store) Weight(ctx context.Context, tenant, run string) (size int64, err
 	return row.size + min(size, MaxTrailBytes), err
 }
 
-// Revision returns a text that differs whenever the trail of a run, or people's feedback on the run, may have changed. It
-// does not cover a final answer that is not one of the run's own calls.
+// Revision returns a text that differs whenever the trail of a run, or people's feedback on the run, may have changed.
+// It does not cover a final answer that is not one of the run's own calls.
 func (s *Store) Revision(ctx context.Context, tenant, run string) (revision string, err error) {
 	defer wrapResult(&err, "looking for changes of run %.60q", run)
 	table := runTable()

@@ -52,50 +52,9 @@ var stepMembers = []struct {
 // foreignSteps returns the steps that an element of a run's list is: itself, its parts by this package's names. If it
 // holds the results of several tools, each is a step before it.
 func foreignSteps(members map[string]json.RawMessage) []map[string]json.RawMessage {
-	var steps []map[string]json.RawMessage
-	names := []string{"toolResults", "tool_results"}
-	called := present(members, names) != ""
-	for _, name := range names {
-		for _, raw := range elementsOf(members[name]) {
-			result := readObject(raw)
-			if result == nil {
-				continue
-			}
-			step := map[string]json.RawMessage{}
-			for _, m := range []struct {
-				to   string
-				from []string
-			}{
-				{"tool", []string{"toolName", "tool_name", "name"}},
-				{"id", []string{"toolCallId", "tool_call_id", "id"}},
-				{"inputs", []string{"input", "args", "arguments"}},
-				{"outputs", []string{"output", "result", "content"}},
-			} {
-				if from := present(result, m.from); from != "" {
-					step[m.to] = result[from]
-				}
-			}
-			if step["tool"] != nil && step["outputs"] != nil {
-				steps = append(steps, step)
-			}
-		}
-		if len(steps) > 0 {
-			delete(members, name)
-			break
-		}
-	}
-	if calls := elementsOf(members["tool_calls"]); len(calls) == 1 && members["tool"] == nil {
-		call := readObject(calls[0])
-		if of := readObject(call["function"]); of != nil {
-			call = of
-		}
-		if name := call["name"]; len(name) > 0 && name[0] == '"' {
-			members["tool"] = name
-			if from := present(call, []string{"arguments", "args"}); from != "" && members["inputs"] == nil {
-				members["inputs"] = call[from]
-			}
-		}
-	}
+	called := present(members, resultLists) != ""
+	steps := resultSteps(members)
+	addOnlyCall(members)
 	for _, m := range stepMembers {
 		if present(members, []string{m.name}) != "" {
 			continue
@@ -118,6 +77,58 @@ func foreignSteps(members map[string]json.RawMessage) []map[string]json.RawMessa
 		return steps
 	}
 	return append(steps, members)
+}
+
+// resultLists are the members that hold the results of several tools.
+var resultLists = []string{"toolResults", "tool_results"}
+
+// resultSteps returns the results of several tools, each as a step, and takes their list out of the element.
+func resultSteps(members map[string]json.RawMessage) (steps []map[string]json.RawMessage) {
+	for _, name := range resultLists {
+		for _, raw := range elementsOf(members[name]) {
+			result := readObject(raw)
+			step := map[string]json.RawMessage{}
+			for _, m := range []struct {
+				to   string
+				from []string
+			}{
+				{"tool", []string{"toolName", "tool_name", "name"}},
+				{"id", []string{"toolCallId", "tool_call_id", "id"}},
+				{"inputs", []string{"input", "args", "arguments"}},
+				{"outputs", []string{"output", "result", "content"}},
+			} {
+				if from := present(result, m.from); from != "" {
+					step[m.to] = result[from]
+				}
+			}
+			if step["tool"] != nil && step["outputs"] != nil {
+				steps = append(steps, step)
+			}
+		}
+		if len(steps) > 0 {
+			delete(members, name)
+			return steps
+		}
+	}
+	return nil
+}
+
+// addOnlyCall gives a step the name and the arguments of its only call of a tool.
+func addOnlyCall(members map[string]json.RawMessage) {
+	calls := elementsOf(members["tool_calls"])
+	if len(calls) != 1 || members["tool"] != nil {
+		return
+	}
+	call := readObject(calls[0])
+	if of := readObject(call["function"]); of != nil {
+		call = of
+	}
+	if name := call["name"]; len(name) > 0 && name[0] == '"' {
+		members["tool"] = name
+		if from := present(call, []string{"arguments", "args"}); from != "" && members["inputs"] == nil {
+			members["inputs"] = call[from]
+		}
+	}
 }
 
 // elementsOf returns the elements of a JSON list, or nil.

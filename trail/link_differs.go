@@ -212,7 +212,8 @@ func otherFigures(claim string, at ibid.Span, passage string) []otherValue {
 		if !other.slip {
 			other.apart = math.Abs(math.Log(parseFigure(text) / parseFigure(own)))
 		}
-		if (other.unit || other.slip) && other.apart <= math.Ln2 && !strings.Contains(claim, text) && !rounds(own, text) {
+		isNear := (other.unit || other.slip) && other.apart <= math.Ln2
+		if isNear && !strings.Contains(claim, text) && !rounds(own, text) {
 			others = append(others, other)
 		}
 	}

@@ -73,7 +73,9 @@ func (l *linker) covering(s *Sentence, c comparison, answers *comparison) (all [
 
 // clauses matches what parts the clauses of a sentence; capitals matches words that may be names.
 var (
-	clauses  = regexp.MustCompile(`[,;:] |[，；、]| (?:and|but|while|though|although|whereas|und|et|y|e|en|aber|mais|pero) `)
+	clauses = regexp.MustCompile(
+		`[,;:] |[，；、]| (?:and|but|while|though|although|whereas|und|et|y|e|en|aber|mais|pero) `,
+	)
 	capitals = regexp.MustCompile(`\p{Lu}\pL{2,}`)
 )
 
@@ -102,15 +104,16 @@ func (l *linker) crossed(sentence string, hits []hit) bool {
 // ratios matches a ratio to something that was said before, with what it is a ratio of: "almost a third more", "31 %
 // less", "twice as much".
 var ratios = regexp.MustCompile(`(?i)(?:\b(almost|nearly|about|around|roughly|approximately|some|over|under)\s+)?` +
-	`(?:\b(?:(a|one|two|three)[ -])?(half|thirds?|quarters?|fifths?|tenths?)\b|([0-9]+(?:[.,][0-9]+)?)\s?(?:%|per ?cent\b))` +
+	`(?:\b(?:(a|one|two|three)[ -])?(half|thirds?|quarters?|fifths?|tenths?)\b|` +
+	`([0-9]+(?:[.,][0-9]+)?)\s?(?:%|per ?cent\b))` +
 	`\s+(?:as\s+)?(more|higher|greater|larger|longer|up|less|fewer|lower|smaller|shorter|down)\b|` +
 	`\b(twice|double|doubled|triple|tripled|three times|half)\b`)
 
 // pointing matches what refers to the sentence before: a ratio of "that" is one of what was said there.
 var pointing = regexp.MustCompile(`(?i)^\W*(?:that|this|these|those|it|which)\b`)
 
-// ratioOf returns the factor between two figures that a sentence states, and how far it may be off; 0 if it states none,
-// or does not refer to a figure before it.
+// ratioOf returns the factor between two figures that a sentence states, and how far it may be off; 0 if it states
+// none, or does not refer to a figure before it.
 func ratioOf(sentence string) (factor, slack float64) {
 	m := ratios.FindStringSubmatch(sentence)
 	if m == nil || !pointing.MatchString(sentence) {
@@ -124,10 +127,11 @@ func ratioOf(sentence string) (factor, slack float64) {
 	case "half":
 		return .5, .03
 	}
-	share, slack := 0., .03
+	var share float64
 	if m[4] != "" {
 		share, slack = parseFigure(m[4])/100, .5/100/math.Pow10(decimals(m[4]))
 	} else {
+		slack = .03
 		parts := map[string]float64{"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
 		share = 1 / parts[strings.TrimSuffix(strings.ToLower(m[3]), "s")]
 		if n := map[string]float64{"two": 2, "three": 3}[strings.ToLower(m[2])]; n > 0 {
@@ -176,7 +180,8 @@ func (l *linker) calculatedFrom(s, before *Sentence, passages comparison) (all [
 		for i := range before.Passages {
 			if p := &before.Passages[i]; p.Differs == "" && hasRatio(p.Text(), factor, slack) {
 				link := *p
-				link.Reason, link.Score, link.Threshold, link.By, link.Via, link.Steps = ReasonInferred, nil, 0, l.links.By, nil, nil
+				link.Reason, link.By = ReasonInferred, l.links.By
+				link.Score, link.Threshold, link.Via, link.Steps = nil, 0, nil, nil
 				s.add(link)
 			}
 		}

@@ -150,7 +150,7 @@ func TestWait(t *testing.T) {
 				rw.WriteHeader(http.StatusAccepted)
 				return
 			}
-			w.pub.Handler().ServeHTTP(rw, r)
+			w.pub.Handler().ServeHTTP(rw, r) //nolint:contextcheck // r has it
 		})
 		v := w.verifier()
 		v.Wait = test.wait

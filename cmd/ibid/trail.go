@@ -69,7 +69,8 @@ prov is W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
 	flags.BoolVar(&f.noExcerpts, "no-excerpts", false, "leave out the text of the sources")
 	flags.IntVar(&f.excerpt, "excerpt", trail.DefaultExcerpt, "show at most this many `CHARACTERS` of a source")
 	flags.Float64Var(
-		&f.threshold, "threshold", trail.DefaultThreshold, "the `RELEVANCE` that a source must exceed to be primary, unless the answer rests on it",
+		&f.threshold, "threshold", trail.DefaultThreshold,
+		"the `RELEVANCE` that a source must exceed to be primary, unless the answer rests on it",
 	)
 	flags.IntVar(&f.top, "top", trail.DefaultTop, "the maximum `NUMBER` of primary sources")
 	flags.BoolVar(&f.adjust, "adjust", false, "rank sources by relevance times the confidence of the step")

@@ -24,8 +24,8 @@ type flight struct {
 	panic   any
 }
 
-// Shared returns the result of work, which has [WorkTime] and runs once for all concurrent callers with the same key. It
-// ends early only when all of them have left.
+// Shared returns the result of work, which has [WorkTime] and runs once for all concurrent callers with the same key.
+// It ends early only when all of them have left.
 func Shared[T any](
 	ctx context.Context, f *Flights, key string, work func(context.Context) (T, error),
 ) (result T, err error) {

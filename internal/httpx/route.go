@@ -224,7 +224,7 @@ func (m *Mux) serve(pattern string, methods map[string]*Route) http.Handler {
 		if err == nil {
 			handle := route.Handle
 			if !route.Stays {
-				handle = bounded(handle, WorkTime)
+				handle = bounded(handle, WorkTime) //nolint:contextcheck // the request has the context
 			}
 			err = handle(w, r)
 		}

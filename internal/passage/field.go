@@ -236,6 +236,21 @@ func (d *draft) members(v scan.Value, level int) {
 	}
 }
 
+// authorsIn returns the names in a text, or in a list of texts or objects.
+func authorsIn(v scan.Value) (authors []string) {
+	if v.IsString() {
+		return []string{strings.TrimSpace(v.Str())}
+	}
+	for e := scan.Elements(v); e.Next() && len(authors) < 100; {
+		if a := e.Val.Str(); a != "" {
+			authors = append(authors, a)
+		} else if a = e.Val.Get("name").Str(); a != "" {
+			authors = append(authors, a)
+		}
+	}
+	return authors
+}
+
 // set sets a field, unless a better name has given it.
 func (d *draft) set(f placedField, name string, v scan.Value, level int) {
 	rank := 1 + level*perLevel + f.rank
@@ -266,17 +281,7 @@ func (d *draft) set(f placedField, name string, v scan.Value, level int) {
 		}
 		d.Score = score
 	case fieldAuthor:
-		authors := []string(nil)
-		if v.IsString() {
-			authors = []string{text}
-		}
-		for e := scan.Elements(v); e.Next() && len(authors) < 100; {
-			if a := e.Val.Str(); a != "" {
-				authors = append(authors, a)
-			} else if a = e.Val.Get("name").Str(); a != "" {
-				authors = append(authors, a)
-			}
-		}
+		authors := authorsIn(v)
 		if authors == nil {
 			return
 		}

@@ -363,8 +363,8 @@ func finish(text string, items []item) []Passage {
 }
 
 // tail matches the name of a passage at its end: (Source: plan.pdf), or a line of its own.
-var tail = regexp.MustCompile(`(?i)(?:[ \t]*\n|[ \t]+[(\[]|\n[(\[])(?:source|from|file|extracted from|url|link|quelle|来源)` +
-	`[:： ][ \t]*([^\n()\[\]]{1,300})[)\]]?[.]?$`)
+var tail = regexp.MustCompile(`(?i)(?:[ \t]*\n|[ \t]+[(\[]|\n[(\[])` +
+	`(?:source|from|file|extracted from|url|link|quelle|来源)[:： ][ \t]*([^\n()\[\]]{1,300})[)\]]?[.]?$`)
 
 // leads returns the paragraphs of fields before the labels, as LlamaIndex writes them, and takes them from the texts
 // before. It returns nil unless all items have one that begins with the same field.

@@ -87,6 +87,25 @@ func ruleNameOf(line string) []string {
 
 var fileHead = regexp.MustCompile(`(?i)^(?:` + nouns + `|datei|file ?name)[ :#-]+(.+)$`)
 
+// ruledFile returns the file, and the page of it, that such a line names.
+func ruledFile(name string) (file, page string) {
+	name = strings.Trim(name, "[]:")
+	if f := fileHead.FindStringSubmatch(name); f != nil {
+		name = f[1]
+	}
+	file, page = splitPage(strings.Trim(name, "`*_\" []:"))
+	separates := func(r rune) bool { return r == ',' || r == ';' || r == '|' }
+	if first := strings.FieldsFunc(file, separates); !isFile(file) && len(first) > 1 {
+		file = strings.TrimSpace(first[0])
+		for _, more := range first[1:] { // [Source: plan.pdf, Page: 4]
+			if kind, value := fieldOf(more); kind == "page" {
+				page = value
+			}
+		}
+	}
+	return file, page
+}
+
 // ruled reads passages below a line that names their file, perhaps with a page.
 func ruled(_ *promptReader, text string) (list []Passage, outside string) {
 	var rest strings.Builder
@@ -102,21 +121,7 @@ func ruled(_ *promptReader, text string) (list []Passage, outside string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if m := ruleNameOf(line); m != nil {
-			name := strings.TrimSpace(m[1] + m[2])
-			name = strings.Trim(name, "[]:")
-			if f := fileHead.FindStringSubmatch(name); f != nil {
-				name = f[1]
-			}
-			file, page := splitPage(strings.Trim(name, "`*_\" []:"))
-			separates := func(r rune) bool { return r == ',' || r == ';' || r == '|' }
-			if first := strings.FieldsFunc(file, separates); !isFile(file) && len(first) > 1 {
-				file = strings.TrimSpace(first[0])
-				for _, more := range first[1:] { // [Source: plan.pdf, Page: 4]
-					if kind, value := fieldOf(more); kind == "page" {
-						page = value
-					}
-				}
-			}
+			file, page := ruledFile(strings.TrimSpace(m[1] + m[2]))
 			if isFile(file) && len(list) < maxPassages {
 				shut()
 				q := Passage{Page: page}

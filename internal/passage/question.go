@@ -8,7 +8,8 @@ import (
 // asked matches the label of a question in a prompt; answered that of the place of its answer.
 var (
 	asked = regexp.MustCompile(`(?im)^[\s#*>-]*(?:(?:the |user(?:'s)? |my |current |actual )*` +
-		`(?:question|query|message|request|prompt|input)|frage|anfrage|pregunta|consulta|domanda|pergunta|vraag|问题|用户问题|質問|질문|вопрос)` +
+		`(?:question|query|message|request|prompt|input)|frage|anfrage|pregunta|consulta|domanda|pergunta|vraag|` +
+		`问题|用户问题|質問|질문|вопрос)` +
 		`(?: (?:is|der nutzerin|des nutzers))?\**\s*[:：]\**[ \t]*`)
 	answered = regexp.MustCompile(`(?im)^[\s#*>-]*(?:(?:your |helpful |final |the )*(?:answer|response|reply)|` +
 		`antwort|respuesta|réponse|risposta|resposta|antwoord|回答|答案|답변|ответ)\**\s*[:：]`)

@@ -61,8 +61,8 @@ func newPatterns(texts []string) *patterns {
 	return p
 }
 
-// in calls found for each text that is in s, at each of its places. left is how many bytes may be searched and compared,
-// and returned as what is left of them.
+// in calls found for each text that is in s, at each of its places. left is how many bytes may be searched and
+// compared, and returned as what is left of them.
 func (p *patterns) in(s string, left int, found func(text string, at int)) int {
 	for k := range p.sizes {
 		of := &p.sizes[k]
