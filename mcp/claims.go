@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,6 +108,9 @@ func citedText(ctx context.Context, a *ibid.Answer, show *showing) string {
 	if !a.Complete && a.Format != ibid.Generic {
 		b.WriteString("\n\nThe response is truncated: this is what could be read.")
 	}
+	if a.Error == nil && a.Text != "" && len(a.Citations) == 0 {
+		b.WriteString("\n\nNothing in it is cited. To find which texts support its sentences, use the tool attribute.")
+	}
 	if n := len(a.Issues); n > 0 {
 		b.WriteString("\n\n" + count(n, "issue") + "; the structured content lists them.")
 	}
@@ -135,6 +139,7 @@ type attributed struct {
 	CitedText    string               `json:"cited_text"`
 	Citations    []attributedCitation `json:"citations"`
 	Uncited      []attributedSentence `json:"uncited"`
+	Differs      []differing          `json:"differs"`
 	UncitedShare *float64             `json:"uncited_share"`
 	By           string               `json:"by"`
 	Threshold    float64              `json:"threshold"`
@@ -157,7 +162,17 @@ type attributedSentence struct {
 	Text  string `json:"text"`
 }
 
-// attribute finds citations for a text that has none.
+// differing is a source that contradicts a sentence.
+type differing struct {
+	attributedSentence
+
+	Source      int                        `json:"source"` // its index in the arguments
+	SourceTitle *string                    `json:"source_title"`
+	Evidence    *string                    `json:"evidence"`
+	Differences []support.ReportDifference `json:"differences"`
+}
+
+// attribute finds citations for the sentences of a text that cite nothing themselves.
 func (m *MCP) attribute(ctx context.Context, c *call, args *attributeArgs) (*result, error) {
 	show, err := args.check()
 	if err != nil {
@@ -165,6 +180,7 @@ func (m *MCP) attribute(ctx context.Context, c *call, args *attributeArgs) (*res
 	}
 	opts := &support.AttributeOptions{
 		Checker:  m.checker,
+		Compare:  true,
 		Progress: func(done, of int) { c.progress(fmt.Sprintf("%d of %s", done, count(of, "sentence"))) },
 	}
 	if opts.Threshold, err = share("threshold", args.Threshold, support.Balanced); err != nil {
@@ -178,15 +194,18 @@ func (m *MCP) attribute(ctx context.Context, c *call, args *attributeArgs) (*res
 	if err != nil {
 		return nil, err
 	}
-	plain := &ibid.Answer{
+	answer := &ibid.Answer{
 		Provider: ibid.Generic, Format: ibid.Generic, Complete: true, Text: args.Answer,
 		Parts: []ibid.Part{{Span: ibid.Span{Start: 0, End: len(args.Answer)}, Kind: ibid.AnswerPart}},
 	}
-	found, err := support.Attribute(ctx, plain, docs, opts)
+	if answer, err = support.WithMarks(ctx, answer, docs); err != nil {
+		return nil, err //nolint:wrapcheck // only ctx ends it
+	}
+	found, err := support.Attribute(ctx, answer, docs, opts)
 	if err != nil {
 		return nil, m.checkerFailed(ctx, err)
 	}
-	return showAttribution(ctx, found, show), nil
+	return showAttribution(ctx, found, docs, show), nil
 }
 
 // documents returns the sources.
@@ -205,12 +224,17 @@ func (a *attributeArgs) documents() ([]support.Document, error) {
 		)
 	}
 	docs := make([]support.Document, len(a.Sources))
+	named := func(s sourceArg) bool { return s.ID != "" }
+	unnamed := !slices.ContainsFunc(a.Sources, named)
 	for i, s := range a.Sources {
 		if strings.TrimSpace(s.Text) == "" {
 			return nil, refuse(
 				fmt.Sprintf("sources[%d].text: missing or empty", i),
 				"give the text of the source; nothing is fetched",
 			)
+		}
+		if unnamed {
+			s.ID = fmt.Sprintf("doc:%d", i+1)
 		}
 		docs[i] = support.Document{
 			Source: ibid.Source{ID: s.ID, Kind: ibid.DocumentKind, Title: s.Title, URL: s.URL},
@@ -223,12 +247,15 @@ func (a *attributeArgs) documents() ([]support.Document, error) {
 	return docs, nil
 }
 
-func showAttribution(ctx context.Context, found *support.Attribution, show *showing) *result {
+func showAttribution(
+	ctx context.Context, found *support.Attribution, docs []support.Document, show *showing,
+) *result {
 	a := found.Answer
 	out := &attributed{
 		CitedText:    a.Render(&ibid.RenderOptions{Style: show.style, Context: ctx}),
 		Citations:    []attributedCitation{},
 		Uncited:      []attributedSentence{},
+		Differs:      []differing{},
 		UncitedShare: found.Uncited,
 		By:           found.By,
 		Threshold:    found.Threshold,
@@ -248,9 +275,15 @@ func showAttribution(ctx context.Context, found *support.Attribution, show *show
 		}
 	}
 	var said int
-	var without strings.Builder
+	var without, against strings.Builder
 	for i := range found.Sentences {
 		s := &found.Sentences[i]
+		for _, c := range s.Differing() {
+			d := newDiffering(c, docs)
+			d.attributedSentence = place(s.Span)
+			out.Differs = append(out.Differs, d)
+			against.WriteString("\n- " + cut(d.Text) + " " + d.words())
+		}
 		if s.Says() {
 			said++
 		}
@@ -266,7 +299,37 @@ func showAttribution(ctx context.Context, found *support.Attribution, show *show
 	case n > 0:
 		text += fmt.Sprintf("\n\nWithout a source: %d of %s.%s", n, count(said, "sentence"), without.String())
 	}
+	if len(out.Differs) > 0 {
+		text += "\n\nContradicted by a source:" + against.String()
+	}
 	return &result{text, out}
+}
+
+// newDiffering describes a candidate that contradicts a sentence.
+func newDiffering(c *support.Candidate, docs []support.Document) differing {
+	d := &docs[c.Document]
+	return differing{
+		Source:      c.Document,
+		SourceTitle: httpx.OrNull(d.Source.Title),
+		Evidence:    httpx.OrNull(d.Text[c.Evidence.Start:c.Evidence.End]),
+		Differences: c.Verdict.ReportDifferences(),
+	}
+}
+
+// words formats it for a model.
+func (d *differing) words() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "— source %d", d.Source)
+	if d.SourceTitle != nil {
+		b.WriteString(" (" + cut(*d.SourceTitle) + ")")
+	}
+	for i, c := range d.Differences {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, " has %q instead of %q", cut(c.Evidence), cut(c.Claim))
+	}
+	return b.String()
 }
 
 // MaxPassages limits the passages of one call of check.

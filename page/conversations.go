@@ -275,7 +275,8 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", feedback: feedback, readOnly: !mayWrite(r),
 			strip: true, trust: known, checking: p.isChecking(turn.Call),
 		}
-		t := turnView{Answer: p.answerView(r.Context(), turn.Call, o)} //nolint:contextcheck // it may take longer than ctx
+		t := turnView{}
+		t.Answer = p.answerView(r.Context(), turn.Call, o) //nolint:contextcheck // it may take longer than ctx
 		for _, m := range turn.Asked {
 			message := messageView{Role: m.Role, Text: m.Text}
 			if len(m.Text) > maxMessage+maxMessage/4 {

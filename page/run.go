@@ -287,7 +287,8 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 	if o.trust, err = p.trustOfRun(ctx, r, b); err != nil {
 		return nil, err
 	}
-	b.layOut(number(r, "from")-1, func() { p.addAnswer(r.Context(), b, o) }) //nolint:contextcheck // it may take longer than ctx
+	addAnswer := func() { p.addAnswer(r.Context(), b, o) } //nolint:contextcheck // it may take longer than ctx
+	b.layOut(number(r, "from")-1, addAnswer)
 	v := &view{Name: "run", Title: b.Title(), Body: b}
 	if b.Tabs != nil {
 		v.Section = "answers" // it is a tab of an answer

@@ -47,6 +47,9 @@ type AttributeOptions struct {
 	ByScore bool
 	// Cited also attributes sentences that already have a citation. Their citations stay.
 	Cited bool
+	// Compare also has sentences that already have a citation checked, for [SentenceSupport.Differing], without citing
+	// more for them.
+	Compare bool
 	// Sentences are the sentences of the answer, in order; nil splits it into sentences.
 	Sentences []ibid.Span
 	// Passages says how to split documents that come without passages.
@@ -101,6 +104,23 @@ func (s *SentenceSupport) Says() bool {
 
 // Uncited reports whether the sentence says something and has no citation.
 func (s *SentenceSupport) Uncited() bool { return s.Says() && s.Cited == 0 }
+
+// Differing returns the candidates that contradict the sentence, best first: they say it, but for a value, or a judge
+// says so. There are none if a candidate says the sentence itself, since the others are then likely about something
+// else.
+func (s *SentenceSupport) Differing() []*Candidate {
+	var all []*Candidate
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		switch {
+		case c.Source != "", c.Verdict.IsClose() && !c.Verdict.deniesClaim():
+			return nil
+		case c.Verdict.Label == Differs, c.Verdict.Label == Contradicted:
+			all = append(all, c)
+		}
+	}
+	return all
+}
 
 // SkipReason says why a sentence is not attributed.
 type SkipReason string
@@ -207,7 +227,7 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 	a.search.corpus = NewCorpus(a.passages)
 	a.out = &Attribution{Answer: copyAnswer(answer), By: a.options.Checker.Info().By(), Threshold: a.options.Threshold}
 	a.out.Sentences = sentencesOf(answer, a.options.Sentences, a.options.Cited)
-	a.citer = newCiter(a.out.Answer)
+	a.citer = newCiter(a.out.Answer, a.docs)
 	return a, nil
 }
 
@@ -217,7 +237,7 @@ func (a *attributor) run(ctx context.Context) error {
 	done := 0
 	var sentences []*SentenceSupport
 	for i := range a.out.Sentences {
-		if s := &a.out.Sentences[i]; s.Skipped == "" {
+		if s := &a.out.Sentences[i]; s.Skipped == "" || s.Skipped == SkipCited && a.options.Compare {
 			sentences = append(sentences, s)
 		}
 	}
@@ -232,6 +252,9 @@ func (a *attributor) run(ctx context.Context) error {
 			return err
 		}
 		for _, s := range todo {
+			if s.Skipped != "" {
+				continue // only compared
+			}
 			if err := a.cite(s); err != nil {
 				return err
 			}
@@ -413,7 +436,7 @@ func (a *attributor) attempts(todo []*SentenceSupport) []attempt {
 	var tries []attempt
 	for _, s := range todo {
 		alone := func(c Candidate) bool { return c.Verdict.IsClose() && a.isCitable(&c.Verdict) }
-		if slices.ContainsFunc(s.Candidates, alone) {
+		if s.Skipped != "" || slices.ContainsFunc(s.Candidates, alone) {
 			continue
 		}
 		t := attempt{sentence: s, claim: a.out.Answer.Text[s.Claim.Start:s.Claim.End]}

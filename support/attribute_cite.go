@@ -67,19 +67,21 @@ type citer struct {
 	answer  *ibid.Answer
 	byKey   map[string]string    // source ids, by key
 	byName  map[[2]string]string // ids of added sources, by the documents' own ids and URLs
-	taken   map[string]bool      // source ids
-	last    int                  // the last number used in an id
-	sources map[int]string       // source ids, by document
-	chunks  map[place]string     // ids of passages among the chunks of their source
-	pieces  map[[2]string]bool   // ids of sources and their chunks
-	next    map[string]int       // for each source, the number of the next chunk whose own is taken
+	first   map[[2]string]*Document
+	taken   map[string]bool    // source ids
+	last    int                // the last number used in an id
+	sources map[int]string     // source ids, by document
+	chunks  map[place]string   // ids of passages among the chunks of their source
+	pieces  map[[2]string]bool // ids of sources and their chunks
+	next    map[string]int     // for each source, the number of the next chunk whose own is taken
 }
 
-func newCiter(a *ibid.Answer) citer {
+func newCiter(a *ibid.Answer, docs []Document) citer {
 	c := citer{
 		answer:  a,
 		byKey:   map[string]string{},
 		byName:  map[[2]string]string{},
+		first:   firstPieces(docs),
 		taken:   map[string]bool{},
 		sources: map[int]string{},
 		chunks:  map[place]string{},
@@ -110,30 +112,21 @@ func (c *citer) source(document int, d *Document) string {
 }
 
 func (c *citer) find(d *Document) string {
-	s := d.Source
-	if s.Kind == "" {
-		s.Kind = ibid.DocumentKind
-	}
-	if (s.Score == nil) != (s.ScoreOrigin == "") {
-		s.Score, s.ScoreOrigin = nil, ""
-	}
-	name := [2]string{s.ID, s.URL}
-	if id, known := c.byName[name]; known && s.ID != "" {
+	if id, known := c.byName[nameOf(d)]; known && d.Source.ID != "" {
 		return id
 	}
-	if s.Content == "" && s.URL == "" && s.GlobalID == "" { // the whole text identifies it
-		whole := (&ibid.Source{Content: d.Text}).Key()
-		if id, known := c.byKey[whole]; known {
+	if d.isAnonymous() {
+		if id, known := c.byKey[d.wholeKey()]; known {
 			return id
 		}
-		s.GlobalID = whole
 	}
+	s := identified(d, c.first)
 	key := s.Key()
 	if id, known := c.byKey[key]; known {
 		return id
 	}
 	s.ID, s.Chunks = c.freeID(s.ID), slices.Clone(s.Chunks)
-	c.taken[s.ID], c.byKey[key], c.byName[name] = true, s.ID, s.ID
+	c.taken[s.ID], c.byKey[key], c.byName[nameOf(d)] = true, s.ID, s.ID
 	for i := range s.Chunks {
 		c.pieces[[2]string{s.ID, s.Chunks[i].ID}] = true
 	}
@@ -318,12 +311,15 @@ func sentencesOf(a *ibid.Answer, spans []ibid.Span, citedToo bool) []SentenceSup
 	}
 	var all []SentenceSupport
 	covered := newCover(a)
+	list, _ := a.PrintedList()
 	looked := 0
 	for _, span := range spans {
 		s := SentenceSupport{Span: span}
 		s.Claim = claimOf(a.Text, s.Span)
 		s.Cited = covered.count(s.Span)
-		s.Skipped = skipReason(a, &s)
+		if s.Skipped = skipReason(a, &s); s.Skipped == "" && list.Start <= span.Start && span.Start < list.End {
+			s.Skipped = SkipBoilerplate
+		}
 		if s.Skipped == "" && s.Cited > 0 && !citedToo {
 			s.Skipped = SkipCited
 		}

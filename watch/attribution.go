@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,8 +44,9 @@ type AttributionOptions struct {
 }
 
 // Attribution adds citations to answers whose provider sent none: each sentence that a source supports, with a score,
-// gets a citation with the origin "inferred". The sources are what the model was given: documents and tool results in
-// the request, sources that the answer lists, and what the run's steps retrieved.
+// and that the model itself did not mark with one, gets a citation with the origin "inferred". The sources are what
+// the model was given: documents and tool results in the request, sources that the answer lists, and what the run's
+// steps retrieved.
 type Attribution struct {
 	options AttributionOptions
 	log     *slog.Logger
@@ -82,11 +84,11 @@ func (a *Attribution) Wants(run string) bool {
 }
 
 // Offer queues an answer and reports whether it will be attributed, which is the case if it is complete, has text and
-// no citation, and its run's strategy is PostHoc. If too many answers are waiting, it is dropped and counted. Offer
-// never blocks. It ignores Keys and URL of the job.
+// no citation but by the model's own marks, and its run's strategy is PostHoc. If too many answers are waiting, it is
+// dropped and counted. Offer never blocks. It ignores Keys and URL of the job.
 func (a *Attribution) Offer(j Job) bool {
 	c := j.Call
-	if c == nil || !fits(c) {
+	if c == nil || !isWhole(c) || slices.ContainsFunc(c.Answer.Citations, isProviders) {
 		return false
 	}
 	s := a.options.Choose(c.Run)
@@ -99,6 +101,9 @@ func (a *Attribution) Offer(j Job) bool {
 	}
 	return true
 }
+
+// isProviders reports whether a citation is the provider's or was found before: not read from the text.
+func isProviders(c ibid.Citation) bool { return c.Origin != ibid.OriginMarker }
 
 // Run attributes answers until ctx ends, discards those still waiting, and returns nil.
 func (a *Attribution) Run(ctx context.Context) error {
@@ -143,7 +148,7 @@ func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strat
 		Checker:     checker,
 		ByScore:     s.Scorer == experiment.ScorerRetriever,
 	})
-	if err != nil || len(found.Answer.Citations) == 0 {
+	if err != nil || len(found.Answer.Citations) == len(j.Call.Answer.Citations) {
 		return nil, err
 	}
 	call := j.Call.WithAnswer(found.Answer)

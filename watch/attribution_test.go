@@ -205,3 +205,47 @@ func TestAttributionNames(t *testing.T) {
 		t.Errorf("it is called %s", got.ID)
 	}
 }
+
+// What a model cites by marks or links stays, and the other sentences are compared with what it was given. A provider
+// that cites is left alone.
+func TestAttributionMarks(t *testing.T) {
+	chosen := testenv.Must(experiment.Find(experiment.Builtin(), "balanced"))(t)
+	request := `{"model":"m","messages":[{"role":"system","content":"Answer from these.\n<source id=\"1\" name=\"Cats of the coast\">The lighthouse keeper owns seven cats.</source>\n<source id=\"2\" name=\"Tides\">` + tideDoc + `</source>"},{"role":"user","content":"Cats? High water?"}]}`
+	body := `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"The lighthouse keeper owns seven cats [1]. High water at Ostend is at 03:12 on Friday."}}]}`
+	answer := testenv.Must(ibid.Decode([]byte(body), &ibid.DecodeOptions{Request: []byte(request)}))(t)
+	if len(answer.Citations) != 1 || answer.Citations[0].Origin != ibid.OriginMarker {
+		t.Fatalf("the marks were read as %+v", answer.Citations)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var kept *store.Call
+	a := testenv.Must(watch.NewAttribution(&watch.AttributionOptions{
+		Choose: func(string) *experiment.Strategy { return &chosen },
+		Store:  func(_ context.Context, c *store.Call) error { kept = c; cancel(); return nil },
+	}))(t)
+	call := &store.Call{AnswerID: "ans_1", Tenant: "acme", Strategy: chosen.ID(), Answer: answer}
+	if !a.Offer(watch.Job{Call: call, Format: "openai-chat", Request: []byte(request), Done: func(*store.Call) { cancel() }}) {
+		t.Fatal("an answer with marks was refused")
+	}
+	testenv.OK(t, a.Run(ctx))
+	if kept == nil {
+		t.Fatal("nothing was kept")
+	}
+	testenv.OK(t, kept.Answer.Check())
+	var origins []string
+	for i := range kept.Answer.Citations {
+		c := &kept.Answer.Citations[i]
+		origins = append(origins, string(c.Origin)+" "+kept.Answer.Source(c.Refs[0].Source).Title)
+	}
+	if diff := cmp.Diff([]string{"marker Cats of the coast", "inferred Tides"}, origins); diff != "" || len(kept.Answer.Sources) != 2 {
+		t.Errorf("%d sources\n%s", len(kept.Answer.Sources), diff)
+	}
+
+	own := *answer
+	own.Citations = append([]ibid.Citation(nil), answer.Citations...)
+	own.Citations[0].Origin = ibid.OriginProvider
+	cited := *call
+	cited.Answer = &own
+	if a.Offer(watch.Job{Call: &cited, Format: "openai-chat", Request: []byte(request)}) {
+		t.Error("an answer that its provider cites was accepted")
+	}
+}

@@ -312,12 +312,14 @@ func Keys(r *http.Request, provider string) http.Header {
 	return keys
 }
 
-// fits reports whether a second call may help an answer: it is complete, has text but no citation, and the model does
-// not wait for a tool.
-func fits(c *store.Call) bool {
+// fits reports whether a second call may help an answer: it is whole and has no citation, not even by a mark of the
+// model's own.
+func fits(c *store.Call) bool { return isWhole(c) && len(c.Answer.Citations) == 0 }
+
+// isWhole reports whether an answer is complete, has text, and its model does not wait for a tool.
+func isWhole(c *store.Call) bool {
 	a := c.Answer
-	return a != nil && a.Complete && a.Error == nil && a.Text != "" && len(a.Citations) == 0 &&
-		a.Finish != ibid.FinishTool
+	return a != nil && a.Complete && a.Error == nil && a.Text != "" && a.Finish != ibid.FinishTool
 }
 
 // ask makes the second call for a job. It returns the call with its completed answer, or nil if nothing was found.

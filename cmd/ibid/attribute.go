@@ -50,7 +50,11 @@ of documents; a directory stands for all such files in and below it. Pages are
 fetched from public addresses at ports 80 and 443 only, unless --allow-net names
 another network.
 
-For each sentence the nearest passages are checked, and those at least as close as
+Marks such as [1] in the answer cite the sources in their order, or by their ids
+and titles, and so do links to their addresses, unless the answer has sources of
+its own.
+
+For each other sentence the nearest passages are checked, and those at least as close as
 the threshold are cited as "origin": "inferred", with the source's words, their
 place and the closeness. Existing citations stay, and their sentences are skipped
 unless --cited includes them. Headings, images, questions, code and phrases such
@@ -136,6 +140,9 @@ func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) e
 	docs, err := job.readSources(ctx)
 	if err != nil {
 		return err
+	}
+	if answer, err = support.WithMarks(ctx, answer, docs); err != nil {
+		return err //nolint:wrapcheck // it says what failed
 	}
 	found, err := support.Attribute(ctx, answer, docs, o)
 	if err != nil {
