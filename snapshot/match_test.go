@@ -235,8 +235,10 @@ func TestNearWholeGraphemes(t *testing.T) {
 		quote, text := fmt.Sprintf(said, test.quote), fmt.Sprintf(said, test.text)
 		got, ok := snapshot.Nearest(text, quote)
 		want := []snapshot.Edit{
-			{snapshot.EditSame, "The crew of the ferry flies the flag "}, {snapshot.EditQuote, test.quote},
-			{snapshot.EditText, test.text}, {snapshot.EditSame, " on every crossing of the strait."},
+			{snapshot.EditSame, "The crew of the ferry flies the flag "},
+			{snapshot.EditQuote, test.quote},
+			{snapshot.EditText, test.text},
+			{snapshot.EditSame, " on every crossing of the strait."},
 		}
 		if !ok {
 			t.Errorf("%s, %s: not near", test.quote, test.text)

@@ -2,8 +2,8 @@ package snapshot
 
 import "github.com/ibidhq/ibid/internal/prose"
 
-// wholeGraphemes moves the borders between the pieces of a comparison so that none is inside a grapheme: of two flags with
-// one letter in common, both are shown whole.
+// wholeGraphemes moves the borders between the pieces of a comparison so that none is inside a grapheme: of two flags
+// with one letter in common, both are shown whole.
 func wholeGraphemes(list []Edit) []Edit {
 	var out []Edit
 	add := func(kind EditKind, text string) {

@@ -212,7 +212,7 @@ func TestVersions(t *testing.T) {
 }
 
 // testdata/v1.db is a journal with version 1 of the tables. Every later version reads it.
-func TestVersion1(t *testing.T) {
+func TestJournalVersion1(t *testing.T) {
 	dir := t.TempDir()
 	fixture := testenv.Must(os.ReadFile(filepath.Join("testdata", "v1.db")))(t)
 	testenv.OK(t, os.WriteFile(filepath.Join(dir, fileName), fixture, 0o600))
