@@ -119,7 +119,7 @@ func wantMarks(t *testing.T, marks [][]int, d *ibid.Document) {
 	var want, got []mark
 	for _, numbers := range marks {
 		m := mark{Text: strings.ReplaceAll(fmt.Sprint(numbers), " ", ", ")}
-		for _, n := range numbers {
+		for _, n := range slices.Sorted(slices.Values(numbers)) { // the document has them by number
 			m.Passages = append(m.Passages, passages[n-1].Text)
 		}
 		want = append(want, m)

@@ -323,7 +323,7 @@ export interface paths {
         };
         /**
          * Returns an answer, available as soon as its client has received the end
-         * @description Sources are numbered from 1. The member call describes how the answer was produced: step is null until the answer is stored; after lists the steps it builds on, null meaning the previous one. A citation's verification is its worst check result. Scope: read.
+         * @description Sources are numbered for this answer alone. The member call describes how the answer was produced: step is null until the answer is stored; after lists the steps it builds on, null meaning the previous one. A citation's verification is its worst check result. Scope: read.
          */
         get: operations["getAnswersById"];
         put?: never;
@@ -1655,6 +1655,8 @@ export interface components {
         };
         /** @description The location of the manifest of an answer or of a run, as JSON. */
         Manifest: {
+            /** @description the value of the Citation-Source field that announces it, for the program's own response; null until it is built */
+            citation_source: string | null;
             path: string;
             /** @description of its private hashes, hexadecimal; null if the caller may not see it */
             salt: string | null;
@@ -2009,6 +2011,8 @@ export interface components {
              * @description when the source was read; zero if it was not
              */
             checked_at?: string;
+            /** @description notices of corrections that the source has elsewhere */
+            corrections?: string[];
             counts: components["schemas"]["VerifyCounts"];
             /** @description the source's words, if it passed, in the form of the excerpt if it has them in another: evidence for the claim */
             excerpt?: string;
@@ -2028,6 +2032,8 @@ export interface components {
             reason?: string;
             /** @description FinalURL belongs to another domain than the one recorded */
             redirected?: boolean;
+            /** @description the source's sentences around Excerpt, if it is only a part of them or another one introduces it or refers to it */
+            sentences?: string;
             status: components["schemas"]["Status"];
             /** @description of the text now */
             text_hash?: string;
@@ -3454,6 +3460,8 @@ export interface operations {
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
+                /** @description Which numbers sources get: by first use, or those that the model wrote; by default the model's, where they can be kept. */
+                numbers?: "used" | "provider" | "";
             };
             header?: never;
             path?: never;
@@ -3610,6 +3618,8 @@ export interface operations {
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
+                /** @description Which numbers sources get: by first use, or those that the model wrote; by default the model's, where they can be kept. */
+                numbers?: "used" | "provider" | "";
             };
             header?: never;
             path: {
@@ -4044,6 +4054,8 @@ export interface operations {
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
+                /** @description Which numbers sources get: by first use, or those that the model wrote; by default the model's, where they can be kept. */
+                numbers?: "used" | "provider" | "";
             };
             header?: never;
             path: {
@@ -4524,6 +4536,8 @@ export interface operations {
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
+                /** @description Which numbers sources get: by first use, or those that the model wrote; by default the model's, where they can be kept. */
+                numbers?: "used" | "provider" | "";
             };
             header?: never;
             path?: never;
@@ -4962,6 +4976,8 @@ export interface operations {
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description The style of cited_text; only with as=json. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
+                /** @description Which numbers sources get: by first use, or those that the model wrote; by default the model's, where they can be kept. */
+                numbers?: "used" | "provider" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
                 /** @description How many items a page has at most. */
@@ -5491,7 +5507,7 @@ export interface operations {
             query?: {
                 /** @description The summary, the run in another program's format, or a bibliography. */
                 as?: "json" | "prov" | "otlp" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "";
-                /** @description The relevance that primary sources must exceed. */
+                /** @description The relevance that a source must exceed to be primary, unless the answer rests on it. */
                 threshold?: number;
                 /** @description The maximum number of primary sources. */
                 top?: number;
