@@ -78,7 +78,8 @@ type BreakableDisk struct {
 	image string
 }
 
-// NewBreakableDisk makes and mounts a disk of the given size in megabytes, under the conditions of [NewDisk].
+// NewBreakableDisk makes and mounts a disk of the given size in megabytes. It requires root and loop devices: the test
+// is skipped without them.
 func NewBreakableDisk(tb testing.TB, megabytes int) *BreakableDisk {
 	tb.Helper()
 	Tool(tb, "mount")
@@ -94,7 +95,8 @@ func NewBreakableDisk(tb testing.TB, megabytes int) *BreakableDisk {
 		tb.Fatalf("making a file system: %v: %s", err, said)
 	}
 	if said, err := d.mount(tb); err != nil {
-		absent(tb, Tools, "a disk to break cannot be mounted here: "+string(bytes.TrimSpace(said)))
+		// Nothing that could be installed: a container may have no loop devices.
+		tb.Skip("a disk to break cannot be mounted here: " + string(bytes.TrimSpace(said)))
 	}
 	tb.Cleanup(func() { d.unmount(tb) })
 	return d
