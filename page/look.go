@@ -46,18 +46,9 @@ func (a *pastedAnswers) add(call *store.Call, release func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(old *store.Call) bool { return time.Since(old.Started) > pastedFor })
-	of := 0
-	for _, one := range a.all {
-		if one.call.Tenant == call.Tenant {
-			of++
-		}
-	}
-	if of >= maxPasted {
-		a.dropOldest(func(old *store.Call) bool { return old.Tenant == call.Tenant })
-	}
-	if len(a.all) >= maxPastedOfAll {
-		a.dropOldest(func(*store.Call) bool { return true })
-	}
+	ofTenant := func(old *store.Call) bool { return old.Tenant == call.Tenant }
+	a.keepLatest(maxPasted-1, ofTenant)
+	a.keepLatest(maxPastedOfAll-1, func(*store.Call) bool { return true })
 	a.all = append(a.all, pastedAnswer{call, release})
 }
 
@@ -80,15 +71,23 @@ func (a *pastedAnswers) remove(call *store.Call) {
 	a.drop(func(old *store.Call) bool { return old == call })
 }
 
-func (a *pastedAnswers) dropOldest(is func(*store.Call) bool) {
-	done := false
+// keepLatest drops the oldest answers of a kind, so that at most n are left.
+func (a *pastedAnswers) keepLatest(n int, is func(*store.Call) bool) {
+	for _, one := range a.all {
+		if is(one.call) {
+			n--
+		}
+	}
 	a.drop(func(old *store.Call) bool {
-		first := !done && is(old)
-		done = done || first
-		return first
+		dropped := n < 0 && is(old)
+		if dropped {
+			n++
+		}
+		return dropped
 	})
 }
 
+// drop forgets answers of a kind.
 func (a *pastedAnswers) drop(is func(*store.Call) bool) {
 	a.all = slices.DeleteFunc(a.all, func(one pastedAnswer) bool {
 		dropped := is(one.call)
