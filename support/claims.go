@@ -132,8 +132,8 @@ func (r *ClaimVerdict) Encode() ([]byte, error) {
 // Claims are claims to check together, in order. Some may be only an error.
 type Claims struct {
 	reports []*ClaimVerdict // those with an error are not checked
-	pairs   []Pair         // of the others
-	from    [][]cut        // of the last passages of each pair: those cut from sources
+	pairs   []Pair          // of the others
+	from    [][]cut         // of the last passages of each pair: those cut from sources
 }
 
 // Len returns how many there are, and how many of them are to be checked.
