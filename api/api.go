@@ -21,6 +21,7 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -69,6 +70,7 @@ type API struct {
 	known     summaries           // the latest of them
 	verifying *semaphore.Weighted // limits verifications of all tenants
 	verifiers httpx.Quota         // and those of each
+	checker   support.Checker     // of claims that requests contain
 	closing   context.Context     // ends on Close
 	close     context.CancelFunc
 }
@@ -85,6 +87,7 @@ func New(o *Options) (*API, error) {
 		summaries: httpx.NewRuns(),
 		verifying: semaphore.NewWeighted(maxVerifying),
 		verifiers: httpx.Quota{Most: maxVerifying / 2},
+		checker:   &support.Lexical{},
 	}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)
@@ -212,6 +215,7 @@ Answers, with citations:
   POST /v1/feedback             GET /v1/feedback
   POST /v1/decode               a provider's response in, its answer document out
   POST /v1/prompt               documents or stored sources in, the XML for a prompt out
+  POST /v1/check                claims and passages in, what the passages say of each out
   POST /v1/chat                 asks a provider: server-sent events, or ?stream=ui for useChat
 
 Verification:
