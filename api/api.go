@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
@@ -36,6 +37,8 @@ type Options struct {
 	Version string // of the program, shown in the index
 	// Strategies are the strategies that can link a summary, including the runs' own.
 	Strategies []experiment.Strategy
+	// Mappings describe responses of providers of one's own.
+	Mappings []ibid.Mapping
 	// Choose returns the strategy of a recorded run; the same function should serve captured calls. Nil means no
 	// strategy.
 	Choose func(run string) *experiment.Strategy
