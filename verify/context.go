@@ -15,8 +15,12 @@ import (
 func SentenceOf(answer string, claim ibid.Span) string {
 	start, _ := prose.SentenceAt(answer, claim.Start+1)
 	_, end := prose.SentenceAt(answer, claim.End)
-	if start > claim.Start || end < claim.End || strings.TrimSpace(answer[start:claim.Start]) == "" &&
-		strings.Trim(answer[claim.End:end], " .!?\n") == "" {
+	if start > claim.Start || end < claim.End {
+		return ""
+	}
+	_, said := prose.SentenceBefore(answer, end) // without the marks and links of citations at its end
+	if strings.TrimSpace(answer[start:claim.Start]) == "" &&
+		strings.Trim(answer[claim.End:max(claim.End, said)], " .!?\n") == "" {
 		return ""
 	}
 	if from, to := prose.SentenceAt(answer, start+1); from != start || to != end {

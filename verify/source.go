@@ -2,6 +2,7 @@ package verify
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
 )
 
 // SourceResult is the result of checking one source of one claim. It is plain data.
@@ -243,6 +245,20 @@ func (c *comparison) compareExcerpt() SourceResult {
 		return c.end(DriftedExcerptIntact, excerptIntact)
 	}
 	return c.foundResult()
+}
+
+// unquoted returns the result for a source that was read, and of which an answer names no words: the passage that is
+// nearest to the claim. Words in a text that nobody quoted may support the claim; they do not differ from it.
+func (c *comparison) unquoted(ctx context.Context) SourceResult {
+	finder := support.Finder{Texts: c.options.Texts}
+	found, err := finder.Find(ctx, []support.Sought{{Claim: c.claim, Text: c.text}})
+	if near := err == nil && found[0].Evidence.Len() > 0; near && (c.text.Obstacle == "" || found[0].Verdict.IsClose()) {
+		c.result.Passage = strings.Clone(c.text.Around(found[0].Evidence))
+	} else if c.text.Obstacle != "" {
+		r, _ := c.notComparable("")
+		return r
+	}
+	return c.end(SourceRead, "The source can be read; the answer quotes nothing of it.")
 }
 
 // reformattings are the forms in which a source may have an excerpt, besides that of the excerpt itself.

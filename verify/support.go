@@ -20,7 +20,7 @@ type evidence struct {
 
 	context string // the sentence that the claim is a part of; empty if it is none, or that is unknown
 	results []SourceResult
-	given   []support.Passage // what the model was given of sources that have no address to be read at
+	given   []support.Passage // what the model was given of sources that it does not quote, or that have no address
 }
 
 // isSlice reports whether a manifest records only the place of an excerpt, neither its words nor their hash.
@@ -50,18 +50,16 @@ func compareClaims(ctx context.Context, claims []evidence, checker support.Check
 		for k := range c.results {
 			r := &c.results[k]
 			p := support.Passage{ID: r.FinalURL, Text: r.Excerpt}
-			duplicate := func(other support.Passage) bool { return other.Text == p.Text }
-			if !r.Counts.Passes() || r.isCut() || p.Text == "" || slices.ContainsFunc(found, duplicate) {
+			duplicate := func(other support.Passage) bool { return other.Text == p.Text && p.Text != "" }
+			if !r.Counts.Passes() || r.isCut() || p.Text+r.Passage == "" || slices.ContainsFunc(found, duplicate) {
 				continue
 			}
 			found, around = append(found, p), append(around, r.Passage)
-			if !seen[p] {
+			if p.Text != "" && !seen[p] {
 				seen[p], all = true, append(all, p)
 			}
 		}
-		if len(found) == 0 {
-			found, around = c.given, make([]string, len(c.given))
-		}
+		found, around = append(found, c.given...), append(around, make([]string, len(c.given))...)
 		if len(found) > 0 {
 			asked = append(asked, i)
 			pairs = append(pairs, support.Pair{Claim: c.Text, Context: c.context, Passages: found})
