@@ -303,7 +303,10 @@ func (l *layout) trustLine() *trustView {
 		}
 		v.Parts = append(v.Parts, part)
 	}
-	if !l.strip && len(v.Parts) > 0 {
+	switch {
+	case l.strip:
+		v.Turn = ""
+	case len(v.Parts) > 0:
 		v.Legend = legend
 	}
 	if l.checking {
