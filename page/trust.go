@@ -307,7 +307,7 @@ func (l *layout) trustLine() *trustView {
 	case l.strip:
 		v.Turn = ""
 	case len(v.Parts) > 0:
-		v.Legend = legend
+		v.Legend = legendOf(v.Parts)
 	}
 	if l.checking {
 		v.Again = ""
