@@ -69,6 +69,7 @@ func (a *API) Decode(
 	if err != nil {
 		return nil, nil, err
 	}
+	opts.Mappings = a.o.Mappings
 	answer, err = ibid.Decode(body, opts)
 	if r.Context().Err() != nil {
 		err = context.Cause(r.Context())

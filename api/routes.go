@@ -14,6 +14,7 @@ import (
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/trail/otel"
 	"github.com/ibidhq/ibid/verify"
@@ -30,7 +31,7 @@ var openAPI []byte
 // routes are the endpoints. docs/http.md lists them.
 func (a *API) routes() []httpx.Route {
 	return slices.Concat(
-		a.answerRoutes(), a.runRoutes(), a.verifyRoutes(), a.tokenRoutes(), a.operatorRoutes(), a.publicRoutes())
+		a.answerRoutes(), a.claimRoutes(), a.runRoutes(), a.verifyRoutes(), a.tokenRoutes(), a.operatorRoutes(), a.publicRoutes())
 }
 
 // showParams are the parameters of every endpoint that returns answer documents.
@@ -176,6 +177,23 @@ func (a *API) answerRoutes() []httpx.Route {
 				"answer or run.",
 			Request: feedbackOrder{}, Response: feedbackBody{}, Problems: []string{gateway.CodeNotFound},
 			Example: `{"by": "ann", "answer_id": "ans_1", "citation": "c-1", "verdict": "wrong-source"}`,
+		},
+	}
+}
+
+// claimRoutes are the endpoints that compare texts in requests. They store nothing.
+func (a *API) claimRoutes() []httpx.Route {
+	return []httpx.Route{
+		{
+			Method: "POST", Pattern: "/v1/check", Scope: store.ScopeRead, Tenant: httpx.NoTenant, Handle: a.check,
+			Doc: "Checks a claim against passages, which together may support it, or against whole texts, the sources. " +
+				"Nothing is fetched, and words are compared: no judge is asked. The body is one claim, or JSON lines with " +
+				"one each; the response is likewise one result, or JSON lines in the same order, in which a line that " +
+				"cannot be read has the member error. At most 10,000 lines. Evidence in a source names it, and has " +
+				"offsets in its text.",
+			Request: support.GivenClaim{}, Body: []string{asLines}, MaxBody: maxCheck,
+			Response: support.ClaimVerdict{}, Media: []string{asLines},
+			Example: `{"claim": "Herons eat fish.", "passages": ["Herons eat fish and frogs."]}`,
 		},
 	}
 }

@@ -128,10 +128,10 @@ const (
 type attributeArgs struct {
 	shown
 
-	Answer      string     `json:"answer"`
-	Sources     sourceArgs `json:"sources"`
-	Threshold   *float64   `json:"threshold"`
-	PerSentence *int       `json:"per_sentence"`
+	Answer      string             `json:"answer"`
+	Sources     support.GivenTexts `json:"sources"`
+	Threshold   *float64           `json:"threshold"`
+	PerSentence *int               `json:"per_sentence"`
 }
 
 // attributed is the result of attribute.
@@ -224,7 +224,7 @@ func (a *attributeArgs) documents() ([]support.Document, error) {
 		)
 	}
 	docs := make([]support.Document, len(a.Sources))
-	named := func(s sourceArg) bool { return s.ID != "" }
+	named := func(s support.GivenText) bool { return s.ID != "" }
 	unnamed := !slices.ContainsFunc(a.Sources, named)
 	for i, s := range a.Sources {
 		if strings.TrimSpace(s.Text) == "" {
@@ -236,13 +236,7 @@ func (a *attributeArgs) documents() ([]support.Document, error) {
 		if unnamed {
 			s.ID = fmt.Sprintf("doc:%d", i+1)
 		}
-		docs[i] = support.Document{
-			Source: ibid.Source{ID: s.ID, Kind: ibid.DocumentKind, Title: s.Title, URL: s.URL},
-			Text:   s.Text,
-		}
-		if s.URL != "" {
-			docs[i].Source.Kind = ibid.Web
-		}
+		docs[i] = s.Document()
 	}
 	return docs, nil
 }
@@ -337,9 +331,9 @@ const MaxPassages = 256
 
 // checkArgs are the arguments of check.
 type checkArgs struct {
-	Claim    string     `json:"claim"`
-	Passages sourceArgs `json:"passages"`
-	Context  string     `json:"context"`
+	Claim    string             `json:"claim"`
+	Passages support.GivenTexts `json:"passages"`
+	Context  string             `json:"context"`
 }
 
 // checked is the result of the tool check.

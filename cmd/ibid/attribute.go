@@ -81,6 +81,7 @@ of a source could not be read.`,
 			if f.perSentence < 1 {
 				return usagef("the default is 2", "--per-sentence %d is less than 1", f.perSentence)
 			}
+			f.cite.config = f.judge.file
 			cite, err := newCiteJob(&f.cite, args[:1], w)
 			if err != nil {
 				return err
