@@ -216,6 +216,8 @@ Answers, with citations:
   POST /v1/decode               a provider's response in, its answer document out
   POST /v1/prompt               documents or stored sources in, the XML for a prompt out
   POST /v1/check                claims and passages in, what the passages say of each out
+  POST /v1/attribute            an answer and texts in, the answer with citations of these out
+  POST /v1/trail                a run in, its summary out      POST /v1/render: a document in, another form out
   POST /v1/chat                 asks a provider: server-sent events, or ?stream=ui for useChat
 
 Verification:

@@ -3,6 +3,7 @@ package support
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/passage"
@@ -49,13 +50,23 @@ func (g *GivenText) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Document returns the text as a source to attribute sentences to.
-func (g *GivenText) Document() Document {
-	d := Document{Source: ibid.Source{ID: g.ID, Kind: ibid.DocumentKind, Title: g.Title, URL: g.URL}, Text: g.Text}
-	if g.URL != "" {
-		d.Source.Kind = ibid.Web
+// Documents returns the texts as sources to attribute sentences to. If none has an id, they get doc:1, doc:2 and so on.
+func (list GivenTexts) Documents() []Document {
+	named := slices.ContainsFunc(list, func(g GivenText) bool { return g.ID != "" })
+	docs := make([]Document, len(list))
+	for i := range list {
+		g := &list[i]
+		docs[i] = Document{
+			Source: ibid.Source{ID: g.ID, Kind: ibid.DocumentKind, Title: g.Title, URL: g.URL}, Text: g.Text,
+		}
+		if g.URL != "" {
+			docs[i].Source.Kind = ibid.Web
+		}
+		if !named {
+			docs[i].Source.ID = fmt.Sprintf("doc:%d", i+1)
+		}
 	}
-	return d
+	return docs
 }
 
 // name returns what evidence in the text is said to be from: its id, else its URL, else its title.
