@@ -313,6 +313,7 @@ const (
 // Options configure a gateway. Upstreams, Store and Journal are required.
 type Options struct {
 	Upstreams []Upstream
+	Mappings  []ibid.Mapping // responses of providers of one's own
 	Store     *store.Store
 	Bus       *bus.Bus         // nil disables live updates
 	Journal   *journal.Journal // closed by the caller after Run has returned
@@ -357,7 +358,10 @@ type Upstream struct {
 	Name string
 	// http or https, without user, query and fragment; the rest of a call's path is appended to its path
 	URL      *url.URL
-	Provider string    // as in an answer document; selects the decoder. If empty, the format is recognised
+	Provider string // as in an answer document; selects the decoder. If empty, the format is recognised
+	// Path is the end of the path of POST calls whose responses are answers, besides those of the provider and of APIs
+	// modelled on others; empty for none.
+	Path     string
 	Policies *Policies // applied to its answers, besides the tenant's; may be nil
 	// Transport reaches this upstream; nil means the gateway's transport.
 	Transport http.RoundTripper

@@ -120,6 +120,7 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 		}
 		k.line("otlp", Redacted(c.OTLP), err)
 	}
+	k.mappings()
 	for _, u := range c.upstreams() {
 		k.line("upstream", fmt.Sprintf("/%s\t%s\t%s", u.Name, u.URL, u.Provider), nil)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/call"
@@ -56,6 +57,8 @@ type Config struct {
 
 	Publish Publishing
 
+	Mappings []ibid.Mapping // responses of providers of one's own
+
 	Webhooks map[string]*Webhook // by name: the receivers of alerts
 	Tenants  map[string]*Tenant  // by name: tenants with settings of their own
 
@@ -67,9 +70,10 @@ type Config struct {
 	BootstrapToken string
 	StreamKey      string
 
-	flagged   upstreamFlag   // upstreams named by flags
-	settings  *pflag.FlagSet // see Settings; nil until it is called
-	namedData bool           // Data was set explicitly
+	paths     map[string]string // by provider of a mapping: the end of the path of its calls
+	flagged   upstreamFlag      // upstreams named by flags
+	settings  *pflag.FlagSet    // see Settings; nil until it is called
+	namedData bool              // Data was set explicitly
 }
 
 // Publishing configures whether and how answers are published, and how often cited sources are fetched again.
@@ -117,6 +121,7 @@ func Defaults() *Config {
 		Prompts:     string(gateway.PromptsLast),
 		Retention:   Retention{ByProvider: Ages{}},
 		Checkers:    map[string]*Checker{},
+		paths:       map[string]string{},
 		Webhooks:    map[string]*Webhook{},
 		Tenants:     map[string]*Tenant{},
 		Publish: Publishing{

@@ -220,7 +220,8 @@ func (s *Server) assemble() error {
 		s.checks = append(s.checks, s.judging)
 	}
 	s.Gateway, err = gateway.New(&gateway.Options{
-		Upstreams: c.upstreams(), Store: s.Store, Bus: s.Bus, Journal: s.journal, Guard: s.Guard,
+		Upstreams: c.upstreams(), Mappings: c.Mappings,
+		Store: s.Store, Bus: s.Bus, Journal: s.journal, Guard: s.Guard,
 		Capture: gateway.Mode(c.Capture), CaptureWait: c.CaptureWait,
 		Prompts: gateway.Prompts(c.Prompts), KeepEncoding: c.KeepEncoding,
 		Damaged: filepath.Join(c.Data, "damaged"), Proxy: http.ProxyFromEnvironment,
@@ -243,7 +244,7 @@ func (s *Server) assemble() error {
 	}
 	s.API, err = api.New(&api.Options{
 		Store: s.Store, Guard: s.Guard, Gateway: s.Gateway, Bus: s.Bus, Logger: s.log, Metrics: s.Metrics,
-		Version: o.Version, Strategies: c.AllStrategies(), Choose: s.choose,
+		Version: o.Version, Strategies: c.AllStrategies(), Choose: s.choose, Mappings: c.Mappings,
 		Publisher: s.publishing.publisher, Verifier: s.verifier, Pending: pending, Crowded: s.crowded,
 	})
 	if err != nil {

@@ -80,9 +80,11 @@ func (m *ChatModel) UnmarshalYAML(node ast.Node) error {
 // chatOff disables chat.
 const chatOff = "off"
 
-// upstreamProvider returns the provider of an upstream: the configured one, else the known one of that name.
-func upstreamProvider(name, provider string) string {
-	if _, known := call.FindProvider(name); known && provider == "" {
+// upstreamProvider returns the provider of an upstream: the configured one, else the known one, or the mapping, of that
+// name.
+func (c *Config) upstreamProvider(name, provider string) string {
+	_, known := call.FindProvider(name)
+	if provider == "" && (known || c.maps(name)) {
 		return name
 	}
 	return provider
@@ -105,6 +107,9 @@ func (c *Config) resolveUpstreams() error {
 			)
 		}
 		known.URL, known.Provider = flag.URL, cmp.Or(flag.Provider, known.Provider)
+	}
+	for name, u := range c.Upstreams {
+		u.Provider = c.upstreamProvider(name, u.Provider)
 	}
 	for _, p := range call.Providers() {
 		u := c.Upstreams[p.Name]
@@ -145,7 +150,8 @@ func (c *Config) upstreams() []gateway.Upstream {
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		u := c.Upstreams[name]
 		list = append(list, gateway.Upstream{
-			Name: name, URL: u.URL.parse(), Provider: u.Provider, Policies: u.Policies.rules(),
+			Name: name, URL: u.URL.parse(), Provider: u.Provider, Path: c.paths[u.Provider],
+			Policies: u.Policies.rules(),
 		})
 	}
 	return list
