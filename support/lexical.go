@@ -355,13 +355,13 @@ func (s *scorer) evidence() []Span {
 	}
 	s.removeCovered(left, s.window)
 	for len(spans) < maxEvidence && slices.Contains(left, true) {
-		s.parts.reset(1, len(s.lengths[0].sums))
+		s.single.reset(1, len(s.lengths[0].sums))
 		for t := range left {
 			if left[t] {
-				s.eachPlace(int32(t), func(n int, weight float64) { s.parts.add(n, int32(t), weight) })
+				s.eachPlace(int32(t), func(n int, weight float64) { s.single.add(n, int32(t), weight) })
 			}
 		}
-		best := s.parts.best()
+		best := s.single.best()
 		if best.sum < moreEvidence*s.claim.total {
 			break
 		}
