@@ -107,6 +107,7 @@ func BenchmarkAnswerPage1000(b *testing.B) {
 
 // UsedCPU returns the CPU time that this process took so far.
 func UsedCPU(tb testing.TB) time.Duration {
+	tb.Helper()
 	var usage syscall.Rusage
 	testenv.OK(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())

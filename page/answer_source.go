@@ -179,8 +179,8 @@ func (l *layout) fold(lists ...[]*sourceView) {
 				continue
 			}
 			n := len(v.all)
-			isQuoted := slices.ContainsFunc(v.all, func(u *useView) bool { return strings.TrimSpace(u.key.quote) != "" })
-			hasExcerpt := !isQuoted && strings.TrimSpace(v.Content) != ""
+			hasQuote := func(u *useView) bool { return strings.TrimSpace(u.key.quote) != "" }
+			hasExcerpt := !slices.ContainsFunc(v.all, hasQuote) && strings.TrimSpace(v.Content) != ""
 			if hasExcerpt {
 				n++
 			}

@@ -166,7 +166,7 @@ func (p *Page) showRow(ctx context.Context, w *httpx.Reply, r *httpx.Request, ca
 		}
 		return err
 	}
-	return httpx.WorkError(r.Context(), errNotFound)
+	return errNotFound
 }
 
 // firstRef returns the first ref to a source that quotes it, else the first one; nil if there is none.

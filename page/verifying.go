@@ -133,7 +133,9 @@ func (o *verifying) take(step verify.Progress) {
 func (o *verifying) progress() *verifyProgress {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	v := &verifyProgress{Words: "Reading the manifest", Done: o.stage.Done, Total: o.stage.Total, Found: slices.Clone(o.found)}
+	v := &verifyProgress{
+		Words: "Reading the manifest", Done: o.stage.Done, Total: o.stage.Total, Found: slices.Clone(o.found),
+	}
 	switch {
 	case o.stage.Stage == "source" && o.stage.Done == o.stage.Total:
 		v.Words = "Comparing the quotes with what the answer says"

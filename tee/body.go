@@ -324,7 +324,9 @@ type decoding struct {
 }
 
 func newDecoding(o *Options) *decoding {
-	d := &decoding{dec: ibid.Decoder{Options: o.Decode, OnEvent: o.OnEvent}, limit: o.Limit, hold: o.Hold, most: o.WorkTime}
+	d := &decoding{
+		dec: ibid.Decoder{Options: o.Decode, OnEvent: o.OnEvent}, limit: o.Limit, hold: o.Hold, most: o.WorkTime,
+	}
 	d.dec.Options.One = true // regardless of what follows the end mark, and in which read
 	if d.limit <= 0 {
 		d.limit = DefaultLimit
@@ -374,8 +376,8 @@ func (d *decoding) write(p []byte) (at int64, sure bool) {
 	return d.dec.End()
 }
 
-// measure measures the CPU time until the function that it returns is called, and stops decoding after too much. Up to a
-// second that is the time that has passed, which costs less to read and is longer.
+// measure measures the CPU time until the function that it returns is called, and stops decoding after too much. Up to
+// a second that is the time that has passed, which costs less to read and is longer.
 func (d *decoding) measure() (end func()) {
 	used, unlock := halt.TimePassed(), func() {}
 	if d.used > min(time.Second, d.most/2) {
