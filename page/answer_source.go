@@ -67,6 +67,7 @@ type useView struct {
 	Saved      *savedLink    // the copy that has the quote; nil if none is known
 	Doubt      badge         // why the quote does not support the claim; zero if nobody says so
 	Found      bool          // the words were found in the source: the answer quotes none
+	Given      bool          // what the answer was given of the source is shown above it
 
 	Differs bool // words of the quote that are not those of the claim are marked
 
@@ -86,7 +87,7 @@ func (v *sourceView) Cites() string {
 
 // Says reports whether there is something to show about the use besides its words.
 func (u *useView) Says() bool {
-	return u.Place != "" || u.Found || u.Quote == nil || u.Confidence != "" || !u.Same || u.Support != "" ||
+	return u.Place != "" || u.Found || u.Quote == nil && !u.Given || u.Confidence != "" || !u.Same || u.Support != "" ||
 		u.Inferred || u.Back == ""
 }
 
@@ -200,6 +201,7 @@ func (l *layout) fold(lists ...[]*sourceView) {
 			}
 			v.Uses = v.all[:min(shown, len(v.all))]
 			for _, u := range v.Uses {
+				u.Given = v.Excerpt != nil
 				l.layOutUse(u, v)
 			}
 		}
@@ -275,7 +277,7 @@ func (l *layout) wordsOf(c *ibid.Citation, ref *ibid.Ref) string {
 	if strings.TrimSpace(ref.Quote) != "" || l.trust == nil || !ok {
 		return ref.Quote
 	}
-	return l.trust.found[c.ID][cleanAddress(l.answer.Sources[at].URL)]
+	return l.trust.found[c.ID][cleanAddress(l.answer.Sources[at].URL)].text
 }
 
 // layOutUse lays out what citations take from a source; a nil source is missing.
