@@ -90,7 +90,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('#s-3').click({ position: { x: 10, y: 10 } })
     assert.equal(await page.locator('.source.active').getAttribute('id'), 's-3')
     await page.setViewportSize({ width: 1099, height: 800 })
-    assert.ok((await place('.sources')).y > (await place('.prose')).y + (await place('.prose')).height, 'there is no room beside it')
+    assert.ok(await page.locator('.to-sources').isVisible() && await rail.isHidden(), 'there is no room beside it')
     await page.setViewportSize({ width: 1100, height: 800 })
     assert.ok((await place('.sources')).y < (await place('.prose')).y)
     for (const width of [320, 800, 1100, 1440, 2000]) {
