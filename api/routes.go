@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	_ "embed"
 	"net/http"
 	"slices"
@@ -27,6 +28,14 @@ func Routes() []httpx.Route { return (&API{}).routes() }
 //
 //go:embed openapi.json
 var openAPI []byte
+
+// answerSchema is the JSON Schema of the answer document. It is generated from the type.
+//
+//go:embed answer.schema.json
+var answerSchema []byte
+
+// AnswerSchema returns the JSON Schema of the answer document, as it is served at /v1/schema/answer.json.
+func AnswerSchema() []byte { return bytes.Clone(answerSchema) }
 
 // routes are the endpoints. docs/http.md lists them.
 func (a *API) routes() []httpx.Route {
@@ -105,6 +114,19 @@ func (a *API) answerRoutes() []httpx.Route {
 				"verification: failed, unverifiable, passed, unchecked, or the status of any citation in the answer",
 			), page, show),
 		}, "answers", &a.reader, httpx.ByQuery(a.store.Calls), showListedCall),
+		{
+			Method: "POST", Pattern: "/v1/answers", Scope: write, Handle: a.newAnswer, Status: []int{201},
+			Doc: "Stores an answer that did not come through the gateway: a provider's response, as for POST /v1/decode, an " +
+				"answer document, or text with documents, whose marks such as [1] cite the documents. It is then an answer " +
+				"like any other. The headers Ibid-Run, Ibid-Step, Ibid-Conversation, Ibid-Follows, Ibid-Agent and " +
+				"Ibid-Publish are those of the pass-through. Of a document only version, unit, text, sources and citations " +
+				"are needed; one that contradicts itself is a 422. Over the tenant's quota it is a 413.",
+			Request: givenOrder{}, Body: []string{"application/octet-stream", "multipart/form-data"}, MaxBody: maxDecode,
+			Response: answerBody{}, Problems: []string{gateway.CodeUnreadable, gateway.CodeTooLarge, gateway.CodeScope},
+			Params: slices.Concat([]httpx.Param{httpx.AnyOf(
+				"format: the format of the response; detected by default", ibid.Formats()...)}, show),
+			Example: `{"text": "Herons eat fish [1].", "documents": [{"id": "a", "title": "Birds", "text": "Herons eat fish."}]}`,
+		},
 		{
 			Pattern: "/v1/answers/{id}", Scope: read, Handle: a.answer, Response: answerBody{},
 			Doc: "Returns an answer, available as soon as its client has received the end. Sources are numbered for " +
@@ -304,7 +326,8 @@ func (a *API) runRoutes() []httpx.Route {
 			Doc: "Streams the events of a run as server-sent events, described in docs/events.md.",
 			Params: append(
 				httpx.Texts("access_token: a stream token, from POST /v1/stream-token"),
-				httpx.Number("after: the number of the last event received", 0, 0, 1<<63-1)),
+				httpx.Number("after: the number of the last event received", 0, 0, 1<<63-1),
+				showParams()[0]),
 			Media: []string{"text/event-stream"}, Problems: []string{gateway.CodeTooMany},
 		},
 		httpx.JSON(httpx.Route{
@@ -436,6 +459,15 @@ func (a *API) operatorRoutes() []httpx.Route {
 			Doc: "Returns this description of the API, as OpenAPI 3.1.",
 			Handle: func(w *httpx.Reply, r *httpx.Request) error {
 				w.Tagged(r, "application/json", openAPI)
+				return nil
+			},
+		},
+		{
+			Pattern: "/v1/schema/answer.json", Access: open, Tenant: none,
+			Media: []string{"application/schema+json"}, Status: []int{200, 304},
+			Doc: "Returns the JSON Schema of the answer document, version 1.",
+			Handle: func(w *httpx.Reply, r *httpx.Request) error {
+				w.Tagged(r, "application/schema+json", answerSchema)
 				return nil
 			},
 		},

@@ -203,7 +203,7 @@ func (l *layout) wordsOf(c *ibid.Citation, ref *ibid.Ref) string {
 	if strings.TrimSpace(ref.Quote) != "" || l.trust == nil || !ok {
 		return ref.Quote
 	}
-	return l.trust.found[c.ID][cleanAddress(l.answer.Sources[at].URL)]
+	return l.trust.found[c.ID][cleanAddress(l.answer.Sources[at].URL)].text
 }
 
 // useView lays out what one citation takes from a source.

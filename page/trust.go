@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -15,7 +16,9 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -113,7 +116,8 @@ func (p *Page) pinsOf(ctx context.Context, tenant string, call *store.Call) ([]s
 // needsPins reports whether the citations of an answer lack something that its page shows of them.
 func needsPins(a *ibid.Answer) bool {
 	return slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool {
-		return quoteBadge(c.Verification).Kind == badgeBad || c.Verification != nil && quotesNothing(&c)
+		return quoteBadge(c.Verification).Kind == badgeBad ||
+			c.Verification != nil && (quotesNothing(&c) || slices.ContainsFunc(c.Refs, isCutShort))
 	})
 }
 
@@ -126,18 +130,29 @@ func (p *Page) weighedWith(ctx context.Context, call *store.Call, pins []store.P
 	return p.weighings.of(ctx, call, found)
 }
 
-// foundIn returns the excerpts of pins.
+// isCutShort reports whether the quote of a ref says that its source has more.
+func isCutShort(r ibid.Ref) bool {
+	before, after := snapshot.CutShort(r.Quote)
+	return before || after
+}
+
+// foundIn returns the excerpts of pins, with what their sources had around those that were cut short.
 func foundIn(pins []store.Pin) excerpts {
 	found := excerpts{}
 	for i := range pins {
 		pin := &pins[i]
-		if pin.Claim.Excerpt == nil || found[pin.Citation][pin.URL] != "" {
+		if pin.Claim.Excerpt == nil || found[pin.Citation][pin.URL].text != "" {
 			continue
 		}
 		if found[pin.Citation] == nil {
-			found[pin.Citation] = map[string]string{}
+			found[pin.Citation] = map[string]sourceWords{}
 		}
-		found[pin.Citation][pin.URL] = pin.Claim.Excerpt.Exact
+		words := sourceWords{text: pin.Claim.Excerpt.Exact}
+		var result verify.SourceResult
+		if json.Unmarshal(pin.Detail, &result) == nil && result.Passage != "" {
+			words = sourceWords{result.Excerpt, result.Passage}
+		}
+		found[pin.Citation][pin.URL] = words
 	}
 	return found
 }

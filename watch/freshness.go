@@ -253,6 +253,9 @@ func (f *Freshness) rests(
 		}
 		for i := range uses.Items {
 			use := &uses.Items[i]
+			if clean, err := snapshot.CleanURL(use.URL); err != nil || clean != job.URL {
+				continue // the same source at another address, which is read at that
+			}
 			if id := use.AnswerID; !published[id] && !seen[id] && pinned[id] < len(use.Citations) {
 				seen[id] = true
 				unpinned = append(unpinned, use.AnswerID)
