@@ -189,6 +189,14 @@ func (s *span) isNode() bool {
 	return node != "" && node == s.name
 }
 
+// isRequest reports whether a model's span has only made the request to the model, which is its output, as
+// LlamaIndex' _prepare_chat_with_tools.
+func (s *span) isRequest() bool {
+	made := members(s.attrs.structured(attrOutput))
+	_, asks := made["messages"].([]any)
+	return asks && made["tools"] != nil && s.messagesOut() == nil
+}
+
 // tellingWords are in the names of attributes that hold what models, tools and retrievers were given and returned.
 var tellingWords = strings.Fields(`prompt completion llm retriev tool agent chain inputs outputs documents messages
 	chat rerank embedding rag model`)

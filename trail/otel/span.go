@@ -175,7 +175,7 @@ func (r *reader) addSpan(resource attributes, b []byte, parse spanParser) {
 	}
 	s.translate()
 	kind := kindOf(s)
-	if kind == spanAgent && s.isNode() {
+	if kind == spanAgent && s.isNode() || kind == spanLLM && s.isRequest() {
 		kind = spanChain
 	}
 	if kind == "" {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -73,6 +74,11 @@ func (s *span) question(asked any, in []message, isGroup bool) string {
 	return question
 }
 
+// isPrinted reports whether a text is what Python prints of an object: StopEvent(result=AgentOutput(….
+func isPrinted(s string) bool { return printed.MatchString(s[:min(len(s), 100)]) }
+
+var printed = regexp.MustCompile(`^(?:[A-Z]\w*\(\w+=|<[\w.]+ object at 0x)`)
+
 // onlyText returns the text in the only member of an object: a pipeline has one variable or one result.
 func onlyText(v any, role string) string {
 	if only := members(v); len(only) == 1 {
@@ -86,8 +92,12 @@ func onlyText(v any, role string) string {
 // answer returns the answer of a span.
 func (s *span) answer(answered any, out []message, kind spanKind) string {
 	answer := lastContent(out, roleAssistant)
-	// The output that a model's library logs may be the provider's own JSON, which is not interpreted.
-	_, plain := answered.(string)
+	// The output that a model's library logs may be the provider's own JSON, which is not interpreted. Beside messages
+	// it is another form of them, and what Python prints of an object is no answer.
+	said, plain := answered.(string)
+	if kind == spanLLM && len(out) > 0 || isPrinted(said) {
+		return answer
+	}
 	if answer != "" || kind == spanLLM && !plain || kind == spanRetriever || kind == spanReranker {
 		return answer
 	}
