@@ -70,10 +70,9 @@ page How tall is the Skarn lighthouse, and who keeps it?
 // framework is an agent of docs/agents.md.
 type framework struct {
 	name    string // its heading in docs/agents.md
+	version string // if it is not the one there
 	program func(t *testing.T) *program
 	forms   []string // in which its tool returns documents
-	// others are libraries that trace it instead of those in docs/agents.md, and their lines
-	others map[string]string
 }
 
 var allForms = []string{"text", "json", "documents"}
@@ -83,7 +82,7 @@ func pythonFramework(name string) func(t *testing.T) *program {
 		t.Helper()
 		python := testenv.Python(t)
 		if name == "llama_index" {
-			python = filepath.Join(filepath.Dir(filepath.Dir(python)), "llama-index", "bin", "python")
+			python = testenv.Tool(t, filepath.Join(filepath.Dir(filepath.Dir(python)), "llama-index", "bin", "python"))
 		}
 		return startProgram(t, "", python, "python/framework_agents.py", name)
 	}
@@ -94,6 +93,16 @@ var frameworks = []framework{
 	{name: "OpenAI Agents SDK", program: pythonFramework("openai_agents"), forms: allForms},
 	{name: "pydantic-ai", program: pythonFramework("pydantic_ai"), forms: allForms},
 	{name: "LlamaIndex", program: pythonFramework("llama_index"), forms: allForms},
+	{name: "AI SDK", program: nodeFramework("7"), forms: allForms},
+	{name: "AI SDK", version: "6", program: nodeFramework("6"), forms: allForms},
+}
+
+func nodeFramework(version string) func(t *testing.T) *program {
+	return func(t *testing.T) *program {
+		t.Helper()
+		testenv.NodeModules(t, "interop/npm")
+		return startProgram(t, "npm", testenv.Tool(t, "node"), "agent.mjs", version)
+	}
 }
 
 // Agents of five frameworks, with the lines that docs/agents.md prints and no others, are run three ways: through the
@@ -102,8 +111,11 @@ func TestFrameworks(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", key)
 	t.Setenv("OTEL_SDK_DISABLED", "")
 	for _, f := range frameworks {
-		t.Run(f.name, func(t *testing.T) {
+		t.Run(strings.TrimSpace(f.name+" "+f.version), func(t *testing.T) {
 			lines := recipes(t, f.name)
+			if f.version == "6" {
+				lines.traces = strings.ReplaceAll(lines.traces, "registerTelemetry(new OpenTelemetry())", "")
+			}
 			w := servertest.Start(t, &servertest.Setup{
 				Upstream: withKey(&frameworkModel{}), Providers: []string{"openai"},
 				Configure: func(c *server.Config) { c.Prompts = server.Defaults().Prompts },

@@ -22,6 +22,7 @@ type message struct {
 	Role      string `json:"role,omitempty"`
 	Content   string `json:"content,omitempty"`
 	ToolCalls []any  `json:"tool_calls,omitempty"`
+	Results   string `json:"results,omitempty"` // what tools returned, in a message that also has the model's words
 	reasoning string
 }
 
@@ -405,7 +406,9 @@ func messageOf(v any) (message, bool) {
 	}
 	m.ToolCalls = calls
 	if m.addContent(content) {
-		m.Role = "tool" // some formats send it as the user
+		m.Role, m.Content, m.Results = "tool", m.Results, "" // some formats send it as the user
+	} else if m.Role != roleAssistant {
+		m.Content, m.Results = joined(m.Content, m.Results), ""
 	}
 	return m, true
 }
@@ -425,7 +428,8 @@ func langRole(v any) (string, bool) {
 	return "", false
 }
 
-// addContent adds a text, or the parts of one. It reports whether they are nothing but results of tools.
+// addContent adds a text, or the parts of one, to the content, and those that are results of tools to the results. It
+// reports whether they are nothing but these.
 func (m *message) addContent(v any) (results bool) {
 	list, ok := v.([]any)
 	if !ok {
@@ -457,7 +461,11 @@ func (m *message) addContent(v any) (results bool) {
 				text = part.text("content")
 			}
 		}
-		m.Content, results = joined(m.Content, text), results && isResult
+		if results = results && isResult; isResult {
+			m.Results = joined(m.Results, text)
+		} else {
+			m.Content = joined(m.Content, text)
+		}
 	}
 	return results
 }
