@@ -463,7 +463,8 @@ func (q *Passage) titleLine(s string) {
 var fieldLines = map[string]string{
 	"title": "title", "name": "title", "titel": "title", "heading": "title", "section": "title", "titre": "title",
 	"url": "name", "link": "name", "source": "name", "uri": "name", "href": "name", "file": "name", "filename": "name",
-	"filepath": "name", "path": "name", "document": "name", "metadata": "name", "quelle": "name", "datei": "name", "sourceurl": "name",
+	"filepath": "name", "path": "name", "document": "name", "quelle": "name", "datei": "name", "sourceurl": "name",
+	"metadata": "name",
 	"page": "page", "pagelabel": "page", "pagenumber": "page", "pages": "page", "seite": "page",
 	"id": "id", "documentid": "id", "docid": "id", "chunkid": "id", "sourceid": "id",
 	"author": "author", "authors": "author", "date": "date", "published": "date", "publishedat": "date",
