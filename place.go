@@ -793,6 +793,9 @@ func markLen(s string) int {
 			n += size
 		}
 	case s[0] == '<':
+		if n, _ := markdown.Raised(s, true); n > 0 && isRaisedMark(s[:n]) {
+			return n
+		}
 		if i := strings.IndexAny(s[1:], "<> "); i > 0 && s[i+1] == '>' {
 			return i + 2
 		}

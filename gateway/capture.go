@@ -55,6 +55,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		},
 	}
 	o.Decode.Provider, o.Decode.Limits = e.provider(), limits.Decode
+	o.Decode.Mappings = e.g.options.Mappings
 	if e.up.Provider != "" { // otherwise the path only resembles a provider's, and the response is a better guide
 		o.Decode.Format = e.route.Format
 	}

@@ -396,6 +396,7 @@ func (d *decoding) guard() {
 
 // result ends the decoding for the given reason.
 func (d *decoding) result(end End, cause error) Result {
+	marked, _ := d.dec.End()
 	d.close(end)
 	r := Result{End: end}
 	var damage error
@@ -412,8 +413,8 @@ func (d *decoding) result(end End, cause error) Result {
 	if at, sure := d.dec.End(); at >= 0 && d.off == nil && (sure || end == EndOfBody) {
 		r.End = EndMark
 	}
-	if r.End >= EndClosed && r.Answer.Format == ibid.Generic {
-		r.Answer.Complete = false // any text is complete when it ends, but this was cut off
+	if r.End >= EndClosed && marked < 0 {
+		r.Answer.Complete = false // text, and streams without an end mark, are complete when they end: this was cut off
 	}
 	switch {
 	case d.off != nil:
