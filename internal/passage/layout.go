@@ -465,7 +465,7 @@ var fieldLines = map[string]string{
 	"url": "name", "link": "name", "source": "name", "uri": "name", "href": "name", "file": "name", "filename": "name",
 	"filepath": "name", "path": "name", "document": "name", "quelle": "name", "datei": "name", "sourceurl": "name",
 	"metadata": "name",
-	"page": "page", "pagelabel": "page", "pagenumber": "page", "pages": "page", "seite": "page",
+	"page":     "page", "pagelabel": "page", "pagenumber": "page", "pages": "page", "seite": "page",
 	"id": "id", "documentid": "id", "docid": "id", "chunkid": "id", "sourceid": "id",
 	"author": "author", "authors": "author", "date": "date", "published": "date", "publishedat": "date",
 	"site": "site", "domain": "site", "score": "skip", "relevance": "skip", "similarity": "skip", "distance": "skip",
