@@ -123,6 +123,26 @@ type answerView struct {
 	AskFor   string   // what the request needs for sources to be named; empty if some are, or if that is not known
 }
 
+// IsDense reports whether more than a third of the text is cited: underlining all of it would mark nothing.
+func (v *answerView) IsDense() bool {
+	cited, end := 0, 0
+	for _, span := range citedSpans(v.Answer) {
+		cited += max(0, span.End-max(span.Start, end))
+		end = max(end, span.End)
+	}
+	return 3*cited > len(v.Answer.Text)
+}
+
+// citedSpans returns the words that the citations of an answer rest on, in the order of the text.
+func citedSpans(a *ibid.Answer) []ibid.Span {
+	spans := make([]ibid.Span, 0, len(a.Citations))
+	for i := range a.Citations {
+		spans = append(spans, cmp.Or(a.Citations[i].Claim, a.Citations[i].Span))
+	}
+	slices.SortFunc(spans, func(a, b ibid.Span) int { return cmp.Compare(a.Start, b.Start) })
+	return spans
+}
+
 // Dir returns the direction of the text.
 func (v *answerView) Dir() string { return direction(v.Answer.Text) }
 

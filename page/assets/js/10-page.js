@@ -228,7 +228,7 @@ queueMicrotask(() => {
   document.addEventListener("click", (e) => { if (!e.target.closest("a, button, summary")) lookAt(e); });
   document.addEventListener("focusin", lookAt);
 
-  // On a phone the sources are a sheet.
+  // Where the sources are not beside the text, they are a sheet.
   document.addEventListener("click", (e) => {
     const bar = e.target.closest && e.target.closest("a.to-sources"), list = bar && document.getElementById(bar.hash.slice(1));
     if (!list || !list.showPopover) return;
