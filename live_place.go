@@ -431,7 +431,8 @@ const (
 // isLinkStart reports whether s may begin with a link, perhaps after a parenthesis.
 func isLinkStart(s []byte) bool {
 	s = bytes.TrimLeft(s, " ,;(（")
-	return len(s) == 0 || s[0] == '[' || s[0] == '<' || bytes.HasPrefix(s, []byte(markBegin)) || bytes.HasPrefix(s, []byte("［"))
+	return len(s) == 0 || s[0] == '[' || s[0] == '<' || bytes.HasPrefix(s, []byte(markBegin)) ||
+		bytes.HasPrefix(s, []byte("［"))
 }
 
 // linkLen returns the length and state of a possible link or mark at the start of s: [a](u), [1], 【1†a】. The flag ended

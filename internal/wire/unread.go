@@ -352,6 +352,8 @@ func isSourceWord(last, word []byte) bool {
 		return string(last) == "search" || string(last) == "web"
 	case "search":
 		return string(last) == "web"
+	case "list":
+		return string(last) == "quote"
 	}
 	return false
 }
