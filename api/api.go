@@ -207,6 +207,7 @@ Put a provider's name before its own path, and use its SDK as usual:
 
 Answers, with citations:
   GET  /v1/answers              GET /v1/answers/ID               GET /v1/sources?url=
+  POST /v1/answers              stores an answer of your own
   GET  /v1/conversations        GET /v1/conversations/ID
   GET  /v1/runs                 GET /v1/runs/ID                  GET /v1/runs/ID/events
   GET  /v1/runs/ID/summary      the sources behind each sentence of a run's answer

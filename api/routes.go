@@ -106,6 +106,19 @@ func (a *API) answerRoutes() []httpx.Route {
 			), page, show),
 		}, "answers", &a.reader, httpx.ByQuery(a.store.Calls), showListedCall),
 		{
+			Method: "POST", Pattern: "/v1/answers", Scope: write, Handle: a.newAnswer, Status: []int{201},
+			Doc: "Stores an answer that did not come through the gateway: a provider's response, as for POST /v1/decode, an " +
+				"answer document, or text with documents, whose marks such as [1] cite the documents. It is then an answer " +
+				"like any other. The headers Ibid-Run, Ibid-Step, Ibid-Conversation, Ibid-Follows, Ibid-Agent and " +
+				"Ibid-Publish are those of the pass-through. Of a document only version, unit, text, sources and citations " +
+				"are needed; one that contradicts itself is a 422. Over the tenant's quota it is a 413.",
+			Request: givenOrder{}, Body: []string{"application/octet-stream", "multipart/form-data"}, MaxBody: maxDecode,
+			Response: answerBody{}, Problems: []string{gateway.CodeUnreadable, gateway.CodeTooLarge, gateway.CodeScope},
+			Params: slices.Concat([]httpx.Param{httpx.AnyOf(
+				"format: the format of the response; detected by default", ibid.Formats()...)}, show),
+			Example: `{"text": "Herons eat fish [1].", "documents": [{"id": "a", "title": "Birds", "text": "Herons eat fish."}]}`,
+		},
+		{
 			Pattern: "/v1/answers/{id}", Scope: read, Handle: a.answer, Response: answerBody{},
 			Doc: "Returns an answer, available as soon as its client has received the end. Sources are numbered for " +
 				"this answer alone. The member call describes how the answer was produced: step is null until the " +

@@ -303,7 +303,9 @@ func summarised(
 	}
 	s := t.Summary(&opts.SummaryOptions)
 	s.SetLinks(links)
-	s.Assess(&trail.AssessOptions{Now: today(), Known: opts.known})
+	if err := s.Assess(ctx, &trail.AssessOptions{Now: today(), Known: opts.known}); err != nil {
+		return nil, err
+	}
 	if !opts.content {
 		leaveOutContent(t)
 	}

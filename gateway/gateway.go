@@ -331,8 +331,9 @@ type Options struct {
 	Backfill *watch.Backfill
 	// Attribution finds citations for answers that have none; nil disables that. Its own Store must be [Gateway.Keep].
 	Attribution *watch.Attribution
-	// Judging has citations judged; nil disables that. Its own Store must be [Gateway.Keep].
-	Judging *watch.Judging
+	// Checks are offered each answer, and again with the citations found late. If they store answers, it must be by
+	// [Gateway.Keep].
+	Checks []Check
 	// Tenants holds the settings of tenants that have their own, by name.
 	Tenants map[string]Tenant
 	// Alert reports something that needs attention. It must not block. Nil disables alerts.

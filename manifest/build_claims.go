@@ -415,7 +415,8 @@ func (p *pin) findQuote() []*pin {
 	default:
 		m, ok := text.Searcher().Find(&snapshot.Quote{Exact: quote})
 		if ok {
-			p.place(m.Start, m.End, p.origin)
+			start, end := text.WholeWords(m)
+			p.place(start, end, p.origin)
 			return nil
 		}
 		if p.replace {

@@ -657,6 +657,25 @@ func TestBuildCutsLongExcerptsAndClaims(t *testing.T) {
 	}
 }
 
+// A quote that its provider cut inside a word or number is published up to the word before.
+func TestBuildEndsWithWholeWords(t *testing.T) {
+	const text = "The weir at Ketley was rebuilt in 1987 (2,400 crowns) for the boats of fourteen fishers."
+	a := &ibid.Answer{Text: "The weir was rebuilt.", Sources: []ibid.Source{{ID: "1", Content: text}}}
+	quotes := []string{"The weir at Ketley was rebuilt in 19...", "The weir at Ketley was rebu…", "…400 crowns) for the boats of fourteen fish…"}
+	var refs []ibid.Ref
+	for _, quote := range quotes {
+		refs = append(refs, ibid.Ref{Source: "1", Quote: quote})
+	}
+	cite(t, a, a.Text, refs...)
+	b := builder(nil)
+	b.Excerpts = manifest.ExcerptsAll
+	for i, want := range []string{"The weir at Ketley was rebuilt in", "The weir at Ketley was", "crowns) for the boats of fourteen"} {
+		if s := build(t, b, a, nil).Claims[0].Sources[i]; s.Excerpt == nil || s.Excerpt.Exact != want {
+			t.Errorf("%q: %+v", quotes[i], s.Excerpt)
+		}
+	}
+}
+
 // An excerpt that is cut, and the text around one, have whole graphemes only: 4096 and 32 code points would end inside
 // a flag or a hand with its tone.
 func TestBuildKeepsGraphemesWhole(t *testing.T) {

@@ -339,7 +339,7 @@ func (l *layout) setStandings() {
 				last = &v
 			}
 		}
-		l.standings[i] = standingOf(c, claim, last)
+		l.standings[i] = standingOf(l.answer, c, claim, last)
 		if l.trust == nil || l.standings[i].Kind != badgeBad {
 			continue
 		}

@@ -59,6 +59,7 @@ type useView struct {
 	Saved      *savedLink    // the copy that has the quote; nil if none is known
 	Doubt      badge         // why the quote does not support the claim; zero if nobody says so
 	Found      bool          // the words were found in the source: the answer quotes none
+	Given      bool          // what the answer was given of the source is shown above it
 
 	Differs bool // words of the quote that are not those of the claim are marked
 
@@ -77,7 +78,7 @@ func (v *sourceView) Cites() string {
 
 // Says reports whether there is something to show about the use besides its words.
 func (u *useView) Says() bool {
-	return u.Place != "" || u.Found || u.Quote == nil || u.Confidence != "" || !u.Same || u.Support != "" ||
+	return u.Place != "" || u.Found || u.Quote == nil && !u.Given || u.Confidence != "" || !u.Same || u.Support != "" ||
 		u.Inferred || u.Back == ""
 }
 
@@ -115,6 +116,9 @@ func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 		quoted := slices.ContainsFunc(v.Uses, func(u *useView) bool { return u.quote != nil })
 		if !quoted && strings.TrimSpace(v.Content) != "" {
 			v.Excerpt = new(l.newQuote(v.Content).view())
+			for _, u := range v.Uses {
+				u.Given = true
+			}
 		}
 		if v.Cited {
 			cited = append(cited, v)
@@ -199,7 +203,7 @@ func (l *layout) wordsOf(c *ibid.Citation, ref *ibid.Ref) string {
 	if strings.TrimSpace(ref.Quote) != "" || l.trust == nil || !ok {
 		return ref.Quote
 	}
-	return l.trust.found[c.ID][cleanAddress(l.answer.Sources[at].URL)]
+	return l.trust.found[c.ID][cleanAddress(l.answer.Sources[at].URL)].text
 }
 
 // useView lays out what one citation takes from a source.

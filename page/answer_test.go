@@ -383,7 +383,7 @@ func TestFoundWords(t *testing.T) {
 		{"The colony began with a single pair in 1968, after the mill closed.", "1 quote found"},
 		{"", "1 citation without a quote"},
 	} {
-		v := p.answerView(t.Context(), call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
+		v := p.answerView(t.Context(), call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": {text: test.found}}}}})
 		if got := v.Trust.Parts[0].Text; len(v.Trust.Parts) != 1 || got != test.want {
 			t.Errorf("%q: %s, not %s", test.found, got, test.want)
 		}

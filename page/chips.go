@@ -61,7 +61,9 @@ func (l *layout) writeChip(m ibid.Marker) string {
 		c.link = cmp.Or(l.links[at], c.link)
 	}
 	c.number = first.Number
-	c.name = template.HTMLEscapeString(text.Shorten(shortName(source.Site, source.Title), maxLabel))
+	if source.Title != untitled(source.ID) { // which would only repeat a number
+		c.name = template.HTMLEscapeString(text.Shorten(shortName(source.Site, source.Title), maxLabel))
+	}
 	if place := l.pagesOf(first); place != "" {
 		c.rest += " <span>" + template.HTMLEscapeString(place) + "</span>"
 	}

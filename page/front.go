@@ -28,12 +28,13 @@ type Upstream struct{ Name, Provider string }
 type firstCall struct {
 	Upstream
 
-	Base string // the address of this server
-	Key  string // the environment variable that usually holds a key
+	Base  string // the address of this server
+	Key   string // the environment variable that usually holds a key
+	Model string // to ask
 }
 
 func firstCallOf(base string, u Upstream) firstCall {
-	c := firstCall{u, base, "API_KEY"}
+	c := firstCall{u, base, "API_KEY", call.DefaultModel(u.Provider)}
 	if p, ok := call.FindProvider(u.Provider); ok && len(p.KeyEnv) > 0 {
 		c.Key = p.KeyEnv[0]
 	}

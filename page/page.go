@@ -47,8 +47,9 @@ type Options struct {
 	Chat    *chat.Chat       // nil disables asking questions
 	// Verifies allows readers to verify answers. The API does it, as for POST /v1/verify.
 	Verifies bool
-	// Rechecks says that cited sources are re-read on a schedule, so that readers may also have them read now.
-	Rechecks bool
+	// Recheck has the sources that an answer cites read now, and returns how many will be: none if all were read seconds
+	// ago. If it is nil, sources are not read again.
+	Recheck func(ctx context.Context, call *store.Call) (int, error)
 	// Strategies can be compared with each other.
 	Strategies []experiment.Strategy
 	Logger     *slog.Logger // nil disables logging

@@ -373,7 +373,7 @@ func (o *panel) addClaim(citation int) {
 		claim: claim,
 		Text:  plainWords(claim),
 		URL:   answerURL(o.call.AnswerID),
-		Badge: standingOf(c, reportOf(o.claims, citation), nil).badge,
+		Badge: standingOf(o.call.Answer, c, reportOf(o.claims, citation), nil).badge,
 	}
 	if o.may {
 		one.Judge = feedbackURL(o.call.AnswerID, c.ID)

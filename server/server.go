@@ -81,6 +81,7 @@ type Server struct {
 	backfill    *watch.Backfill    // nil without rules
 	attribution *watch.Attribution // nil without a strategy
 	judging     *watch.Judging     // nil without a judge
+	checks      []gateway.Check    // of the citations of each answer
 	alerts      *watch.Alerts
 	choose      func(run string) *experiment.Strategy // likewise
 	mcp         http.Handler
@@ -143,7 +144,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.close = append(s.close, s.Bus.Close)
 	s.Store, err = store.Open(ctx, c.DB, &store.Options{
-		Logger: s.log, Track: c.Publish.Recheck > 0, Later: true, Committed: s.Bus.Committed(),
+		Logger: s.log, Track: c.recheck().Every > 0, Later: true, Committed: s.Bus.Committed(),
 		Serve: endWait,
 	})
 	if err != nil {
@@ -216,6 +217,7 @@ func (s *Server) assemble() error {
 		if err != nil {
 			return err
 		}
+		s.checks = append(s.checks, s.judging)
 	}
 	s.Gateway, err = gateway.New(&gateway.Options{
 		Upstreams: c.upstreams(), Mappings: c.Mappings,
@@ -224,7 +226,7 @@ func (s *Server) assemble() error {
 		Prompts: gateway.Prompts(c.Prompts), KeepEncoding: c.KeepEncoding,
 		Damaged: filepath.Join(c.Data, "damaged"), Proxy: http.ProxyFromEnvironment,
 		Logger: s.log, Metrics: s.Metrics, Tracer: s.tracer, Backfill: s.backfill,
-		Attribution: s.attribution, Judging: s.judging, Citing: s.publishing.citing, Tenants: c.tenants(),
+		Attribution: s.attribution, Checks: s.checks, Citing: s.publishing.citing, Tenants: c.tenants(),
 		Alert:  func(a *store.Alert) { s.alerts.Add(a) },
 		Limits: gateway.Limits{Memory: s.boundMemory(c.Memory)},
 	})
@@ -266,7 +268,7 @@ func (s *Server) assemble() error {
 	}
 	s.Page, err = page.New(&page.Options{
 		Store: s.Store, Guard: s.Guard, API: s.API, Gateway: s.Gateway, Bus: s.Bus, Chat: s.Chat, Verifies: true,
-		Rechecks:   c.Publish.Recheck > 0,
+		Recheck:    s.publishing.recheck,
 		Strategies: c.AllStrategies(), Logger: s.log, Version: o.Version, PublicURL: c.PublicURL,
 		Upstreams: upstreams, Demo: o.Demo,
 	})
@@ -458,7 +460,14 @@ func (s *Server) startWork(ctx context.Context, start func(name string, run func
 	if s.publishing.worker != nil {
 		start("publishing manifests", s.publishing.worker.Run)
 	}
-	if s.publishing.freshness != nil {
+	switch {
+	case s.publishing.first != nil:
+		s.log.LogAttrs(
+			ctx, slog.LevelInfo, "the web sources of each answer are read once",
+			slog.String("hint", "--recheck off turns it off, --recheck 24h also reads them again"),
+		)
+		start("checking answers", s.publishing.first.Run)
+	case s.publishing.freshness != nil:
 		start("checking sources again", s.publishing.freshness.Run)
 	}
 }

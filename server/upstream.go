@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -237,19 +238,25 @@ func (c *Config) chatProviders(env Env) []chat.Provider {
 	}
 	if len(list) == 0 {
 		for _, name := range c.upstreamNames() {
-			if canAsk(c.Upstreams[name].Provider) {
-				list = append(list, ChatModel{Upstream: name})
+			if u := c.Upstreams[name]; canAsk(u.Provider) {
+				m := ChatModel{Upstream: name}
+				if p, known := call.FindProvider(u.Provider); known && u.URL == URL(p.URL) {
+					m.Model = call.DefaultModel(u.Provider) // another address may serve other models
+				}
+				list = append(list, m)
 			}
 		}
 	}
 	all := make([]chat.Provider, 0, len(list))
 	for _, m := range list {
 		u := c.Upstreams[m.Upstream]
+		variables := keyVariables(u.KeyEnv, m.Upstream, u.URL.parse(), u.Provider)
 		all = append(all, chat.Provider{
 			Upstream:     m.Upstream,
 			Provider:     u.Provider,
 			Model:        m.Model,
-			Key:          env.first(keyVariables(u.KeyEnv, m.Upstream, u.URL.parse(), u.Provider)...),
+			Key:          env.first(variables...),
+			KeyEnv:       strings.Join(variables, " or "),
 			Tools:        []json.RawMessage(m.Tools),
 			Instructions: m.Instructions,
 		})

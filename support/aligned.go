@@ -745,7 +745,7 @@ func compareWording(claim string, focus ibid.Span, language string, pieces []pie
 					says, denied = min(says, saysQualified), append(denied, *d)
 				}
 				said = max(said, says)
-				if d := x.differs(); d != nil && d.a.Start >= focus.Start && d.a.End <= focus.End {
+				if d := x.differs(); d != nil && d.a.Start >= focus.Start && d.a.End <= focus.End && !p.leavesOut(d.b) {
 					differs = append(differs, x.conflict(d, &p, focus.Start))
 				}
 			}
@@ -759,6 +759,14 @@ func compareWording(claim string, focus ibid.Span, language string, pieces []pie
 	}
 	w.found = w.found[:min(len(w.found), maxConflicts)]
 	return w
+}
+
+// leavesOut reports whether an ellipsis stands next to words of a piece, which may go on there: "in 19…".
+func (p *piece) leavesOut(at ibid.Span) bool {
+	before, after := p.whole[:p.from+at.Start], strings.TrimLeft(p.whole[p.from+at.End:], " ")
+	before = strings.TrimRight(before, " ")
+	return strings.HasSuffix(before, "…") || strings.HasSuffix(before, "...") ||
+		strings.HasPrefix(after, "…") || strings.HasPrefix(after, "...")
 }
 
 // conflict returns a difference with the sentences around it.

@@ -107,7 +107,14 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	sentence, focus := pair.sentence()
 	isFragment := focus.Len() < len(sentence)
 	shared := sharedLanguage(sentence, q.textOf(v.Evidence))
-	w := compareWording(text.Head(sentence, maxClaim), focus, shared, q.pieces(v.Evidence))
+	pieces := q.pieces(v.Evidence)
+	if isFragment { // a sentence with its words may not be the one that says its sentence
+		whole, _ := q.read(&Pair{Claim: sentence, Passages: pair.Passages})
+		if s.compare(whole, q.passages) {
+			pieces = append(pieces, q.pieces(s.evidence())...)
+		}
+	}
+	w := compareWording(text.Head(sentence, maxClaim), focus, shared, pieces)
 	switch {
 	case c.truncated:
 	case w.saying == saysSo, v.Verbatim && !isFragment && w.saying != saysQualified:

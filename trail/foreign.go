@@ -131,14 +131,6 @@ func addOnlyCall(members map[string]json.RawMessage) {
 	}
 }
 
-// elementsOf returns the elements of a JSON list, or nil.
-func elementsOf(raw json.RawMessage) (list []json.RawMessage) {
-	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	return list
-}
-
 // otherSteps are members of a run that hold its steps in another form, and what reads them.
 var otherSteps = []struct {
 	name string

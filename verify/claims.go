@@ -158,7 +158,7 @@ func (m *checked) checkSource(
 	remembers, key := m.SourceTTL >= 0 || m.FailureTTL >= 0, ""
 	if remembers {
 		about := []any{cs, src, m.man.TextProfile}
-		if isSlice(cs) {
+		if isSlice(cs) || m.isUnquoted(cs) {
 			about = append(about, claim)
 		}
 		if b, err := json.Marshal(about); err == nil { // it was read from JSON
@@ -180,7 +180,11 @@ func (m *checked) checkSource(
 	compare := func(snap *snapshot.Snapshot, err error) SourceResult {
 		c := newComparison(cs, src, snap, &CompareOptions{Texts: m.Texts, TextProfile: m.man.TextProfile})
 		c.searcher, c.explained, c.claim = text, &m.all.explained, claim
-		return c.compare(err)
+		result := c.compare(err)
+		if result.Status == NothingRecorded && m.isUnquoted(cs) {
+			return c.unquoted(ctx)
+		}
+		return result
 	}
 	snap, err := m.readSource(ctx, r.URL, r.Expected.Hash)
 	if ctx.Err() != nil {
@@ -212,6 +216,11 @@ func (m *checked) checkSource(
 		return r, fmt.Errorf("remembering a result: %w", err)
 	}
 	return r, nil
+}
+
+// isUnquoted reports whether an answer document names a source without quoting it.
+func (m *checked) isUnquoted(cs *manifest.ClaimSource) bool {
+	return m.words != nil && cs.Excerpt == nil
 }
 
 // keepSource adds a source to the bundle, once.

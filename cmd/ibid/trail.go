@@ -147,7 +147,9 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 		Threshold: &f.threshold, Top: f.top, Excerpt: f.excerpt, Adjust: f.adjust, NoExcerpts: f.noExcerpts,
 	})
 	s.SetLinks(links)
-	s.Assess(&trail.AssessOptions{Now: time.Now()})
+	if err := s.Assess(ctx, &trail.AssessOptions{Now: time.Now()}); err != nil {
+		return err
+	}
 	if as == asJSON {
 		return writeBytes(w.out)(s.MarshalJSON())
 	}

@@ -771,7 +771,15 @@ func useText(content string) string {
 	if len(content) > 4*headUse {
 		content = strings.ToValidUTF8(content[:4*headUse], "")
 	}
-	text := strings.Join(strings.Fields(content), " ")
+	var b strings.Builder
+	for word := range strings.FieldsSeq(content) {
+		if b.Len() > headUse {
+			break
+		}
+		b.WriteString(word)
+		b.WriteByte(' ')
+	}
+	text := strings.TrimSuffix(b.String(), " ")
 	if len(text) < minUse {
 		return ""
 	}

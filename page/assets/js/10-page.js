@@ -284,6 +284,14 @@ queueMicrotask(() => {
     setTimeout(look, 2000, 30);
   } else if (clean.href !== location.href) history.replaceState(history.state, "", clean);
 
+  // The page of a server without answers shows the first one when it arrives, unless somebody is writing on it.
+  const empty = document.querySelector(".welcome");
+  if (empty) setInterval(async () => {
+    if (document.hidden || empty.querySelector("textarea").value) return;
+    const page = await fetch("/").then((r) => r.ok ? r.text() : "", () => "");
+    if (page && !page.includes('class="welcome"')) location.reload();
+  }, 2000);
+
   // Menus close on a click elsewhere and on Escape.
   document.addEventListener("click", (e) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(e.target)) menu.open = false;
