@@ -559,7 +559,7 @@ func (c *candidate) close() {
 			c.setInput(i, nil)
 		}
 	}
-	if c.marks != nil {
+	if c.usePrinted(); c.marks != nil {
 		c.scanMarks(true)
 	}
 	if c.sourceLinks != nil {

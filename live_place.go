@@ -562,6 +562,9 @@ func (l *Live) endText(a *Answer) {
 	if a == nil {
 		a = l.known()
 	}
+	if l.asWritten(a) {
+		return
+	}
 	lists := l.lateLists(a)
 	for i := range a.Citations {
 		for _, ref := range a.Citations[i].Refs {
@@ -603,6 +606,28 @@ func (l *Live) known() *Answer {
 		return cmp.Or(cmp.Compare(l.numbers[x.ID], l.numbers[y.ID]), strings.Compare(x.ID, y.ID))
 	})
 	return a
+}
+
+// asWritten reports whether the text shows its citations as the model wrote them: by marks that became citations only
+// with the list, at its end, that says what they refer to.
+func (l *Live) asWritten(a *Answer) bool {
+	_, entries, ok := a.printedList()
+	if !ok {
+		return false
+	}
+	named := map[string]bool{}
+	for _, e := range entries {
+		if e.source >= 0 {
+			named[a.Sources[e.source].ID] = true
+		}
+	}
+	for _, c := range l.places.all {
+		if c.Origin != OriginMarker || c.Covers != CoversLink || len(c.missing()) < len(c.Refs) ||
+			slices.ContainsFunc(c.Refs, func(r Ref) bool { return !named[r.Source] }) {
+			return false
+		}
+	}
+	return true
 }
 
 // lateCite is an item of the lists of citations: a span and the ids of its sources.

@@ -91,7 +91,7 @@ func (c *candidate) scanMarks(last bool) {
 			Quote:  text[found.span.Start:found.span.End],
 		}
 		for _, i := range found.refs {
-			if len(cite.Refs) < c.fold.limits.Items {
+			if len(cite.Refs) < c.fold.limits.Items && c.marks.Refs[i].Source != "" {
 				cite.Refs = append(cite.Refs, c.marks.Refs[i])
 			}
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	_ "embed"
 	"net/http"
 	"slices"
@@ -27,6 +28,14 @@ func Routes() []httpx.Route { return (&API{}).routes() }
 //
 //go:embed openapi.json
 var openAPI []byte
+
+// answerSchema is the JSON Schema of the answer document. It is generated from the type.
+//
+//go:embed answer.schema.json
+var answerSchema []byte
+
+// AnswerSchema returns the JSON Schema of the answer document, as it is served at /v1/schema/answer.json.
+func AnswerSchema() []byte { return bytes.Clone(answerSchema) }
 
 // routes are the endpoints. docs/http.md lists them.
 func (a *API) routes() []httpx.Route {
@@ -317,7 +326,8 @@ func (a *API) runRoutes() []httpx.Route {
 			Doc: "Streams the events of a run as server-sent events, described in docs/events.md.",
 			Params: append(
 				httpx.Texts("access_token: a stream token, from POST /v1/stream-token"),
-				httpx.Number("after: the number of the last event received", 0, 0, 1<<63-1)),
+				httpx.Number("after: the number of the last event received", 0, 0, 1<<63-1),
+				showParams()[0]),
 			Media: []string{"text/event-stream"}, Problems: []string{gateway.CodeTooMany},
 		},
 		httpx.JSON(httpx.Route{
@@ -449,6 +459,15 @@ func (a *API) operatorRoutes() []httpx.Route {
 			Doc: "Returns this description of the API, as OpenAPI 3.1.",
 			Handle: func(w *httpx.Reply, r *httpx.Request) error {
 				w.Tagged(r, "application/json", openAPI)
+				return nil
+			},
+		},
+		{
+			Pattern: "/v1/schema/answer.json", Access: open, Tenant: none,
+			Media: []string{"application/schema+json"}, Status: []int{200, 304},
+			Doc: "Returns the JSON Schema of the answer document, version 1.",
+			Handle: func(w *httpx.Reply, r *httpx.Request) error {
+				w.Tagged(r, "application/schema+json", answerSchema)
 				return nil
 			},
 		},
