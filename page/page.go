@@ -75,7 +75,8 @@ type Page struct {
 	pasted   pastedAnswers
 	arriving arriving // answers asked for on a page that have not ended
 
-	weighings weighings
+	weighings  weighings
+	verifyings verifyings
 }
 
 // New returns a page.
@@ -104,7 +105,10 @@ func New(o *Options) (*Page, error) {
 
 // Close ends the open streams, which would otherwise delay the shutdown of a server: pass it to
 // http.Server.RegisterOnShutdown.
-func (p *Page) Close() { p.close() }
+func (p *Page) Close() {
+	p.close()
+	p.verifyings.running.Wait()
+}
 
 // ServeHTTP serves the paths of the page. Any other path is answered with an error page.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }

@@ -77,6 +77,7 @@ type Server struct {
 	journal     *journal.Journal
 	fetcher     *snapshot.Fetcher
 	texts       *snapshot.Texts
+	checker     support.Checker
 	publishing  publishing
 	backfill    *watch.Backfill    // nil without rules
 	attribution *watch.Attribution // nil without a strategy
@@ -165,7 +166,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.auditSettings(ctx)
 	s.fetcher = snapshot.NewFetcher(&snapshot.FetchOptions{Allow: c.Publish.Allow, Log: s.log})
 	s.close = append(s.close, s.fetcher.Close)
-	s.texts = &snapshot.Texts{}
+	s.texts, s.checker = &snapshot.Texts{}, support.Remember(&support.Lexical{}, rememberedVerdicts)
 	if err := s.openPublishing(ctx); err != nil {
 		return err
 	}
@@ -282,12 +283,16 @@ func (s *Server) verifier(tenant string) *verify.Verifier {
 		Texts:      s.texts,
 		Memory:     s.Store.Memory(tenant),
 		Copies:     s.Store.Copies(tenant),
+		Checker:    s.checker,
 		Name:       s.config.verifierName(),
 		Version:    s.options.Version,
 		SourceTTL:  -1,
 		FailureTTL: -1, // report the current state
 	}
 }
+
+// rememberedVerdicts is how many verdicts on claims are kept for when an answer is verified again, of about 1 KB each.
+const rememberedVerdicts = 20_000
 
 // traceFlush bounds sending the last traces.
 const traceFlush = 5 * time.Second

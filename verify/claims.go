@@ -66,7 +66,7 @@ func (m *checked) checkClaims(ctx context.Context) error {
 				if r.Sources[at.source], err = m.checkSource(ctx, cs, r.Text, &text); err != nil {
 					return err
 				}
-				m.setDone("source", cs.URL)
+				m.setDone("source", cs.URL, r.Sources[at.source].Result.Status)
 			}
 			return nil
 		})
@@ -80,7 +80,7 @@ func (m *checked) checkClaims(ctx context.Context) error {
 	if err := m.checkSupport(ctx, reports); err != nil {
 		return err
 	}
-	m.setDone("support", m.out.URL)
+	m.setDone("support", m.out.URL, "")
 	m.report.Claims = append(m.report.Claims, reports...)
 	return m.checkUpstreams(ctx)
 }
@@ -282,7 +282,7 @@ func (j *job) checkSources(ctx context.Context, list []string) error {
 				r.Note = "The source can be read, but nothing states what was taken from it."
 			}
 			reports[i] = SourceReport{URL: address, CheckedAt: j.now, Result: r}
-			j.setDone("source", address)
+			j.setDone("source", address, r.Status)
 			return nil
 		})
 	}

@@ -157,7 +157,15 @@ type mapped struct {
 }
 
 func newMapped(c *Config) Parser {
-	p := &mapped{out: out{Config: c}, reads: readPaths(readPath(c.Mapping.List))}
+	path := readPath(c.Mapping.List)
+	p := &mapped{out: out{Config: c}, reads: readPaths(path)}
+	list := p.reads
+	for name := range strings.SplitSeq(path, ".") {
+		if next := list.members[name]; next != nil {
+			list = next
+		}
+	}
+	list.opaque = list != p.reads // the mapping decides which of its members are read
 	p.provider(c.Mapping.Provider)
 	return p
 }
