@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/ibidhq/ibid/internal/text"
+
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -222,7 +224,7 @@ func (l *markList) read(inside string) (sense markSense, ok bool) {
 			sense.refs = append(sense.refs, indexes...)
 			continue
 		}
-		m := numbered.FindStringSubmatch(item)
+		m := numbered().FindStringSubmatch(item)
 		if m == nil {
 			if !l.resembles(item) {
 				return sense, false
@@ -275,7 +277,7 @@ var markItems = regexp.MustCompile(`\s*[,;，；、&]\s*(?:(?:and|und|et|y|e|en|
 	`\s+(?:and|und|et|y|e|en|och|和|及)\s+`)
 
 // numbered matches an item with a number: a noun perhaps, a number, and the end of a range perhaps.
-var numbered = regexp.MustCompile(`(?i)^((?:` + markNouns + `)[ :_#.-]*)?(\d{1,4})(?:\s*[-–—~]\s*(?:` + markNouns +
+var numbered = text.Pattern(`(?i)^((?:` + markNouns + `)[ :_#.-]*)?(\d{1,4})(?:\s*[-–—~]\s*(?:` + markNouns +
 	`)?[ :_#.-]*(\d{1,4}))?$`)
 
 // markNouns are what sources are called before their numbers in marks, and the prefixes of their numbers.
@@ -293,7 +295,7 @@ func isRound(s string) bool {
 	}
 	for _, item := range markItems.Split(inside, maxMarkItems) {
 		isLabel := !strings.Contains(item, " ") && strings.ContainsAny(item, "._-0123456789")
-		if !isLabel && !numbered.MatchString(item) && !pageOf.MatchString(inside) {
+		if !isLabel && !numbered().MatchString(item) && !pageOf.MatchString(inside) {
 			return false
 		}
 	}
@@ -317,7 +319,7 @@ func (l *markList) named(s string) []int {
 		return nil
 	}
 	if _, rest, ok := strings.Cut(name, ":"); ok { // [source: plan.pdf]
-		if m := nounOnly.FindString(name[:len(name)-len(rest)-1]); m != "" {
+		if m := nounOnly().FindString(name[:len(name)-len(rest)-1]); m != "" {
 			if indexes := l.names[foldName(rest)]; indexes != nil {
 				return indexes
 			}
@@ -329,7 +331,7 @@ func (l *markList) named(s string) []int {
 	return nil
 }
 
-var nounOnly = regexp.MustCompile(`(?i)^(?:` + markNouns + `|[a-z]+_id)$`)
+var nounOnly = text.Pattern(`(?i)^(?:` + markNouns + `|[a-z]+_id)$`)
 
 // resembles reports whether an item has the form of the list's labels, as kb-999 has in a list of kb-101 and kb-310.
 func (l *markList) resembles(item string) bool {

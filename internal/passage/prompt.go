@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // Prompt is what a prompt gives a model to answer from.
@@ -34,7 +36,7 @@ func ReadPrompt(text string, tool bool) Prompt {
 		found.Passages[i].Text = strings.TrimSpace(found.Passages[i].Text)
 	}
 	found.Unsure = p.unsure
-	found.Cites = cites.MatchString(outside)
+	found.Cites = cites().MatchString(outside)
 	found.Round = p.round || asksForRound(outside)
 	return found
 }
@@ -62,7 +64,7 @@ func (p *promptReader) read(text string) (list []Passage, outside string) {
 }
 
 // cites matches instructions to answer from sources.
-var cites = regexp.MustCompile(`(?i)\b(?:cit(?:e|es|ing|ation\w*|ed)|sources?|references?|passages?|documents?|` +
+var cites = text.Pattern(`(?i)\b(?:cit(?:e|es|ing|ation\w*|ed)|sources?|references?|passages?|documents?|` +
 	`contexts?|excerpts?|snippets?|search results?|retrieved|articles?|notes|quellen?|zitier\w*|beleg\w*|dokument\w*|` +
 	`kontext|textstellen?|fuentes?|citar?|contexto|citez|extraits?|contexte|fonti|cita\w*|fontes?|bronnen|` +
 	`numbers? in (?:square )?brackets|numbers of the)\b|引用|来源|资料|文档|出处|编号|標註|出典|資料|参照|출처|источник`)
@@ -182,7 +184,7 @@ type element struct {
 	to, end    int
 }
 
-var openingTag = regexp.MustCompile(`<([A-Za-z][\w.-]{0,40})((?:\s+[^<>\n]{0,900})?)\s*>`)
+var openingTag = text.Pattern(`<([A-Za-z][\w.-]{0,40})((?:\s+[^<>\n]{0,900})?)\s*>`)
 
 // elements reads passages in elements such as <document index="1">. An opening tag that is only mentioned has no end of
 // its own, and belongs to the instructions.
@@ -268,7 +270,7 @@ func findElements(text string) []element {
 			at += 2
 			continue
 		}
-		if m := openingTag.FindStringSubmatch(tag); m != nil && strings.HasPrefix(tag, m[0]) {
+		if m := openingTag().FindStringSubmatch(tag); m != nil && strings.HasPrefix(tag, m[0]) {
 			if kind := normal([]byte(m[1])); passageElements[kind] || wrapperElements[kind] {
 				all = append(all, element{name: m[1], attributes: m[2], open: at, from: at + len(m[0])})
 				open[m[1]] = append(open[m[1]], len(all)-1)
@@ -392,9 +394,9 @@ func (q *Passage) name(s string) {
 }
 
 // isFile reports whether s looks like the name of a file.
-func isFile(s string) bool { return fileName.MatchString(s) }
+func isFile(s string) bool { return fileName().MatchString(s) }
 
-var fileName = regexp.MustCompile(`^[^\n<>|*?"]{1,200}\.(?:[A-Za-z][A-Za-z0-9]{0,4}|7z|mp[34])$`)
+var fileName = text.Pattern(`^[^\n<>|*?"]{1,200}\.(?:[A-Za-z][A-Za-z0-9]{0,4}|7z|mp[34])$`)
 
 // splitPage splits a name such as "plan.pdf (page 3)" into the file and its page.
 func splitPage(s string) (name, page string) {
