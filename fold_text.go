@@ -563,6 +563,7 @@ func (c *candidate) close() {
 			c.setInput(i, nil)
 		}
 	}
+	c.settleGiven()
 	if c.marks != nil {
 		c.scanMarks(true)
 	}

@@ -217,6 +217,9 @@ func (l *markList) read(inside string) (sense markSense, ok bool) {
 	if indexes := l.named(s); indexes != nil && number(s) < 0 {
 		return markSense{refs: indexes}, true
 	}
+	if rows, ok := strings.CutPrefix(s, "Data: "); ok && l.isGiven {
+		return l.readRows(rows)
+	}
 	noun := ""
 	for _, item := range markItems.Split(s, maxMarkItems+1) {
 		item = strings.TrimSpace(item)
@@ -245,6 +248,25 @@ func (l *markList) read(inside string) (sense markSense, ok bool) {
 		}
 	}
 	return sense, len(sense.refs) <= maxMarkItems
+}
+
+// tableRows matches the rows of a table in a mark of GraphRAG: Sources (15, 16, +more).
+var tableRows = text.Pattern(`([A-Z][A-Za-z ]{0,40}?) ?\(([0-9, ]{1,200})(?:, *\+more|\+more)?\)`)
+
+// readRows reads a mark that names rows of tables: Sources (15, 16); Entities (5, +more).
+func (l *markList) readRows(s string) (sense markSense, ok bool) {
+	for _, m := range tableRows().FindAllStringSubmatch(s, maxMarkItems) {
+		for row := range strings.SplitSeq(m[2], ",") {
+			if row = strings.TrimSpace(row); row == "" {
+				continue
+			}
+			indexes := l.names[foldName(m[1]+" "+row)]
+			sense.refs = append(sense.refs, indexes...)
+			sense.lost = sense.lost || len(indexes) == 0
+			sense.numbers, sense.noun = sense.numbers+1, true
+		}
+	}
+	return sense, sense.numbers > 0 && len(sense.refs) <= maxMarkItems
 }
 
 // add adds what the numbers from first to last refer to. It returns false if they are no mark.

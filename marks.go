@@ -287,10 +287,16 @@ func (m *marks) link(text string, t Span, last bool) (found textMark, state link
 		}
 		return found, wholeLink
 	}
-	if !isMark || strings.Contains(destination, "://") || strings.ContainsAny(destination, "./") {
+	elsewhere := strings.Contains(destination, "://") || strings.ContainsAny(destination, "./")
+	if !isMark || elsewhere && (!strings.HasPrefix(inside, "[") || !m.unaddressed(sense.refs)) {
 		return found, notLink
 	}
 	return textMark{span: t, refs: sense.refs, lost: sense.lost}, wholeLink
+}
+
+// unaddressed reports whether sources have no address of their own: then a link [[1]](https://…) has one.
+func (m *marks) unaddressed(refs []int) bool {
+	return m.isGiven && len(refs) > 0 && !slices.ContainsFunc(refs, func(i int) bool { return m.calls[i].url != "" })
 }
 
 // superscript returns superscript digits as plain ones, or "" for anything else.

@@ -20,7 +20,7 @@ const nouns = `(?:source|document|doc|passage|result|search result|web result|ch
 // a name, after a number sign; then a name in parentheses.
 var head = text.Pattern(`(?i)^[ \t>]{0,12}(?:[-*+•] )?(?:#{1,6} |#{2,6}|[-=*]{3,} ?)?(?:\*\*|__)?(?:` +
 	`\[{1,2}` + nouns + `[ :_#-]*(\d{1,4})\]{1,2}|` +
-	`\[{1,2}\^?([\pL\pN][\pL\pN_.:/-]{0,39})\]{1,2}|` +
+	`(?:(?:source|document|chunk) id:? )?\[{1,2}\^?([\pL\pN][\pL\pN_.:/-]{0,39})\]{1,2}|` +
 	`[【［]` + nouns + `? ?(\d{1,4})[】］]|` +
 	nouns + ` ?(?:#|no\. ?|nr\. ?)?(\d{1,4})(?:[:.)：—–|-]| ?[(\[]| from | ?[-=*]{3,}|[ \t]*$)|` +
 	nouns + ` ?%?[\[(#](\d{1,4})[\])]?%?|` +
@@ -50,8 +50,9 @@ func isRule(line string) bool {
 }
 
 func isEnder(line string) bool {
-	const near = 96                                                             // bytes in which the colon is
-	if strings.HasPrefix(line, "The above ") || strings.HasPrefix(line, "以上") { // RAGFlow's
+	const near = 96 // bytes in which the colon is
+	start := strings.TrimLeft(line, " \t")
+	if strings.HasPrefix(start, "The above ") || strings.HasPrefix(start, "以上") { // RAGFlow's
 		return true
 	}
 	return strings.ContainsAny(line[:min(len(line), near)], ":：") && ender().MatchString(line)
@@ -91,7 +92,11 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 	introduced, asked := p.inner || p.tool, false
 	lastLine := ""
 	accept := func() {
-		if fits(run, introduced, p.tool) && !asked {
+		switch {
+		case !fits(run, introduced, p.tool):
+		case asked && p.options == nil && run[0].kind == 2:
+			p.options = finish(text, slices.Clone(run))
+		case !asked:
 			best = slices.Clone(run)
 			kind := best[0].kind
 			p.unsure = !introduced && (kind == 2 || kind == 6 || kind == named || kind == 10)
@@ -243,11 +248,21 @@ func restarts(run []item, it *item) bool {
 
 // prefix returns what precedes the number of a label.
 func prefix(label string) string {
+	if isHash(label) {
+		return ""
+	}
 	p := strings.TrimRight(label, "0123456789")
 	if p == label { // doc-a, doc-b
 		return p[:strings.LastIndexAny(p, "-_.:/")+1]
 	}
 	return p
+}
+
+// isHash reports whether a label is the beginning of a hash or a UUID, whose digits count nothing.
+func isHash(label string) bool {
+	const least = 6 // bytes
+	return len(label) >= least && strings.Trim(label, "0123456789abcdef") == "" &&
+		strings.Trim(label, "0123456789") != ""
 }
 
 // isNextHead reports whether text begins with the head of the passage that follows a run.
@@ -517,7 +532,10 @@ func (q *Passage) fromHead(s string) string {
 		if isAddress(strings.TrimSpace(line)) && more {
 			kind, value = "name", strings.TrimSpace(line)
 		}
-		if kind == "" || kind != "text" && (value == "" || !more) {
+		if kind != "" && value == "" && more && strings.HasPrefix(line, "├") { // a branch without a leaf
+			kind = "skip"
+		}
+		if kind == "" || kind != "text" && kind != "skip" && value == "" || kind != "text" && !more {
 			return unquoted(s)
 		}
 		switch kind {

@@ -230,13 +230,57 @@ func paragraphs(p *promptReader, text string) (list []Passage, outside string) {
 			return nil, ""
 		}
 	}
+	head := "" // a paragraph of names before that of the words, as LlamaIndex writes it
 	for _, part := range blank.Split(strings.TrimSpace(body), maxPassages+1) {
 		var q Passage
+		if onlyFields(part) {
+			head += part + "\n"
+			continue
+		}
+		part, head = head+part, ""
 		if q.Text = q.fromHead(part); len(q.Text) >= minParagraph {
 			list = append(list, q)
 		}
 	}
 	return list, before
+}
+
+// onlyFields reports whether all lines of a paragraph name a passage.
+func onlyFields(part string) bool {
+	for line := range strings.Lines(part) {
+		if !isField(line) {
+			return false
+		}
+	}
+	return part != ""
+}
+
+// bullets splits the only passage of a prompt if it is a list: each of its items is one.
+func bullets(list []Passage) []Passage {
+	if len(list) != 1 || list[0].Label != "" || strings.Count(list[0].Text, "\n") == 0 {
+		return list
+	}
+	var items []Passage
+	named := true
+	for line := range strings.Lines(list[0].Text) {
+		words, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		if !ok && strings.TrimSpace(line) == "" {
+			continue
+		}
+		if !ok || len(words) < minParagraph || len(items) >= maxPassages {
+			return list
+		}
+		items = append(items, Passage{Text: words})
+		named = named && tail().MatchString(words)
+	}
+	for i := range items {
+		if q := &items[i]; named {
+			m := tail().FindStringSubmatch(q.Text)
+			q.Text = strings.TrimSpace(strings.TrimSuffix(q.Text, m[0]))
+			q.titleLine(m[1])
+		}
+	}
+	return items
 }
 
 // afterIntroduction returns what is between a line that introduces the context and the line that ends it. Without such
@@ -352,8 +396,8 @@ func records(_ *promptReader, text string) (list []Passage, outside string) {
 }
 
 // namedLine matches a line that begins with the name of the file that its words are from: plan.pdf#page=2: …
-var namedLine = text.Pattern(`^[ \t]*(?:[-*•] )?\[?([^\s:|<>\[\]]{1,200}\.[A-Za-z][A-Za-z0-9]{1,4}` +
-	`(?:#page=(\d{1,5}))?)\]?:[ \t]+(\S.*)$`)
+var namedLine = text.Pattern(`^[ \t]*(?:[-*•] )?(?:<b>)?(?:(?:Content|Table|Figure) from )?` +
+	`\[?([^\s:|<>\[\]]{1,200}\.[A-Za-z][A-Za-z0-9]{1,4}(?:#page=(\d{1,5}))?)\]?:(?:</b>)?[ \t]+(\S.*)$`)
 
 // namedLines reads passages that are lines, each after the name of its file, below a line such as "Sources:".
 func namedLines(p *promptReader, text string) (list []Passage, outside string) {
@@ -366,7 +410,7 @@ func namedLines(p *promptReader, text string) (list []Passage, outside string) {
 			m = namedLine().FindStringSubmatch(line)
 		}
 		if m == nil {
-			introduced = introduced && (len(list) == 0 || strings.TrimSpace(line) == "") ||
+			introduced = introduced && (len(list) == 0 || strings.Trim(line, "<br/> \t") == "") ||
 				introduction().MatchString(line)
 			rest.WriteString(line + "\n")
 			continue

@@ -18,6 +18,9 @@ type Prompt struct {
 	Unsure, Cites bool
 	// Round reports that sources are called by numbers in parentheses: (1).
 	Round bool
+	// Options is a numbered list right after a question, if there are no passages: options mostly, but perhaps what
+	// the question is about.
+	Options []Passage
 }
 
 // ReadPrompt reads the passages in a text that a program wrote for a model: a message of a prompt, or a tool's result
@@ -31,11 +34,16 @@ func ReadPrompt(text string, tool bool) Prompt {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	list, outside := p.read(text)
 	list = slices.DeleteFunc(list, func(q Passage) bool { return strings.TrimSpace(q.Text) == "" })
+	list = bullets(list)
 	found := Prompt{Passages: list[:min(len(list), maxPassages)]}
 	for i := range found.Passages {
 		found.Passages[i].Text = strings.TrimSpace(found.Passages[i].Text)
 	}
 	found.Unsure = p.unsure
+	if len(list) == 0 {
+		found.Options = p.options
+	}
+	nameListed(found.Passages, outside)
 	found.Cites = cites().MatchString(outside)
 	found.Round = p.round || asksForRound(outside)
 	return found
@@ -46,15 +54,17 @@ type promptReader struct {
 	tool  bool // it is a tool's result
 	inner bool // it is what a wrapper such as <context> has inside
 	round bool // labels are in parentheses
-	// unsure: see [Prompt]
-	unsure bool
+	// unsure, options: see [Prompt]
+	unsure  bool
+	options []Passage
 }
 
 // read tries the layouts in which programs write passages, the most explicit first. Each returns the passages that it
 // finds, and the text outside them.
 func (p *promptReader) read(text string) (list []Passage, outside string) {
 	for _, layout := range []func(*promptReader, string) ([]Passage, string){
-		wholeJSON, elements, framed, linked, headed, ruled, blockJSON, records, sections, namedLines, paragraphs,
+		wholeJSON, elements, framed, linked, tables, headed, ruled, blockJSON, records, sections, namedLines,
+		paragraphs,
 	} {
 		if list, outside = layout(p, text); len(list) > 0 {
 			return list, outside
@@ -75,9 +85,14 @@ var round = regexp.MustCompile(`\((?:\d{1,3}|[nNxX]|number|Nummer)\)|parenthes|r
 // asksForRound reports whether instructions ask for numbers in parentheses.
 func asksForRound(instructions string) bool { return round.MatchString(instructions) }
 
+// graphPart matches JSON that begins with a node or an edge of a knowledge graph: it was made from passages, which come
+// after it.
+var graphPart = regexp.MustCompile(`^[\[\s]*\{\s*(?:"id"\s*:\s*"?\d+"?\s*,\s*)?` +
+	`"(?:entity|entity1|entity_name|src_id)"\s*:`)
+
 // wholeJSON reads a prompt or result that is JSON.
 func wholeJSON(_ *promptReader, text string) ([]Passage, string) {
-	if text == "" || text[0] != '[' && text[0] != '{' {
+	if text == "" || text[0] != '[' && text[0] != '{' || graphPart.MatchString(text) {
 		return nil, ""
 	}
 	return labelled(ReadText(text).Passages), ""

@@ -311,7 +311,7 @@ func isSourceWord(last, word []byte) bool {
 
 // sourceBegins has the first two letters of the words of isSourceWord: the second ones as bits, by the first.
 var sourceBegins = func() (bits [256]uint32) {
-	for _, word := range strings.Fields("ci re so gr an ev fo do pa sn se in") {
+	for word := range strings.FieldsSeq("ci re so gr an ev fo do pa sn se in") {
 		bits[word[0]] |= letter(word[1])
 		bits[word[0]-'a'+'A'] |= letter(word[1])
 	}
