@@ -131,7 +131,7 @@ examples: ## the examples, run for real
 	@scripts/python
 	@$(GO) -C examples test $(race) -count=1 -timeout 30m ./...
 
-packages := interop/npm/node_modules/.package-lock.json interop/web/node_modules/.package-lock.json
+packages := interop/mcp/node_modules/.package-lock.json interop/npm/node_modules/.package-lock.json interop/web/node_modules/.package-lock.json
 
 interop/%/node_modules/.package-lock.json: interop/%/package-lock.json
 	@cd interop/$* && npm ci --ignore-scripts --silent || printf 'ibid: npm ci in interop/%s did not work\n' $* >&2

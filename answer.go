@@ -365,7 +365,8 @@ const (
 // the source has:
 //
 //   - its kind, a colon and its URL in a normal form: scheme and host in lower case, without user, default port,
-//     fragment, or tracking parameters (utm_source, gclid, …);
+//     fragment, or tracking parameters (utm_source, gclid, …). http is https there, and www. before the host and the
+//     slash after a path are left out: whoever answers to both answers the same;
 //   - "#" and the provider's global id;
 //   - "sha256:" and 32 hexadecimal digits of the SHA-256 of its content, or of its title and file name if it has none.
 //
@@ -403,6 +404,7 @@ func appendNormalURL(b []byte, raw string) []byte {
 	}); i > 0 && rest[i] == ':' && rest[0] >= 'A' {
 		scheme, rest = lowerASCII(rest[:i+1]), rest[i+1:]
 	}
+	start := len(b)
 	b = append(b, scheme...)
 	if strings.HasPrefix(rest, "//") {
 		authority, path := rest[2:], ""
@@ -410,17 +412,24 @@ func appendNormalURL(b []byte, raw string) []byte {
 			authority, path = authority[:i], authority[i:]
 		}
 		b = append(b, "//"...)
-		host := authority[strings.LastIndexByte(authority, '@')+1:]
+		host := lowerASCII(authority[strings.LastIndexByte(authority, '@')+1:])
 		bracket := strings.LastIndexByte(host, ']') + 1 // the colons of an IPv6 address are before it
+		web := scheme == "http:" || scheme == "https:"
 		switch name, port, _ := strings.Cut(host[bracket:], ":"); {
 		case port == "", port == "80" && scheme == "http:", port == "443" && scheme == "https:":
 			host = host[:bracket] + name
+			if scheme == "http:" {
+				b = append(b[:start], "https://"...)
+			}
 		}
-		b = append(b, lowerASCII(host)...)
-		if path == "" {
-			path = "/"
+		for web && strings.HasPrefix(host, "www.") && strings.Count(host, ".") > 1 {
+			host = host[len("www."):]
 		}
-		rest = path
+		b = append(b, host...)
+		if web {
+			path = strings.TrimRight(path, "/")
+		}
+		rest = cmp.Or(path, "/")
 	}
 	b = appendEscaped(b, rest)
 	separator := byte('?')

@@ -39,6 +39,9 @@ type DecodeOptions struct {
 	// the documents given to the model, in order, instead of those in Request; one with an empty ID gets the format's
 	// default id
 	Documents []Source
+	// Mappings describe the responses of providers of one's own. They come before the formats. Those that
+	// [Mapping.Check] refuses are ignored.
+	Mappings []Mapping
 	// Status is the status code of the HTTP response, 0 if unknown. With 300 or more the answer has an Error, whatever
 	// the body is.
 	Status int
@@ -178,6 +181,7 @@ type Decoder struct {
 
 	frames     frame.Splitter
 	parser     wire.Parser
+	mapping    *wire.Mapping // of the parser's format; nil if it has none
 	fold       *fold
 	raw        []byte         // everything so far, until the format is known
 	queue      [][2][]byte    // documents that left the format open: event, data
@@ -344,6 +348,7 @@ func (d *Decoder) use(format string) {
 	c := &wire.Config{
 		Request:   scan.Value(bytes.TrimSpace(d.Options.Request)),
 		Documents: wireDocuments(d.Options.Documents),
+		Mapping:   d.mapping,
 		Emit:      d.op,
 		Stream:    func() bool { return d.frames.Kind() == frame.SSE },
 		Keep:      d.fold.keep,
@@ -370,10 +375,34 @@ func (d *Decoder) next(f frame.Frame) {
 	d.fold.next()
 	d.ended, d.mark = false, endMark{}
 	format := d.fold.format
-	if next := wire.Detect(f.Event, f.Data); next != "" && !d.fold.formatFixed {
-		format = next
+	if !d.fold.formatFixed {
+		format = cmp.Or(d.recognise(f), format)
 	}
 	d.use(format)
+}
+
+// recognise returns the format of a document, or "", and sets its mapping.
+func (d *Decoder) recognise(f frame.Frame) string {
+	for i := range d.Options.Mappings {
+		m := wire.Mapping(d.Options.Mappings[i])
+		if m.Check() == nil && m.Looks(d.Options.Provider, f.Data) {
+			d.mapping = &m
+			return wire.GenericSources
+		}
+	}
+	format := wire.Detect(f.Event, f.Data)
+	if format != "" {
+		d.mapping = nil
+	}
+	return format
+}
+
+// another reports whether a document that follows the end of a response begins another one.
+func (d *Decoder) another(f frame.Frame) bool {
+	if d.mapping != nil && d.mapping.Looks(d.Options.Provider, f.Data) {
+		return true
+	}
+	return wire.Another(d.fold.format, d.fold.id, f.Event, f.Data)
 }
 
 // op handles an operation of the parser.
@@ -411,7 +440,7 @@ func (d *Decoder) document(f frame.Frame) {
 		return
 	}
 	if d.mark.seen && !d.mark.open && (d.Options.One || f.Err != nil && errors.Is(f.Err, frame.ErrTruncated) &&
-		!wire.Another(d.fold.format, d.fold.id, f.Event, f.Data)) {
+		!d.another(f)) {
 		return // a fragment after the end mark does not concern the answer
 	}
 	d.count++
@@ -438,7 +467,7 @@ func (d *Decoder) document(f frame.Frame) {
 	if d.parser == nil && !d.detect(f) {
 		return
 	}
-	if d.ended && wire.Another(d.fold.format, d.fold.id, f.Event, f.Data) {
+	if d.ended && d.another(f) {
 		d.next(f)
 	}
 	if !d.parser.Parse(f.Event, f.Data) {
@@ -450,7 +479,7 @@ func (d *Decoder) document(f frame.Frame) {
 // detect detects the format from a document. It returns false while the format is open and if it turns out to be
 // generic.
 func (d *Decoder) detect(f frame.Frame) bool {
-	if format := wire.Detect(f.Event, f.Data); format != "" {
+	if format := d.recognise(f); format != "" {
 		d.use(format)
 		d.raw = nil
 		for _, q := range d.queue {

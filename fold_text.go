@@ -564,7 +564,7 @@ func (c *candidate) close() {
 		}
 	}
 	c.settleGiven()
-	if c.marks != nil {
+	if c.usePrinted(); c.marks != nil {
 		c.scanMarks(true)
 	}
 	if c.sourceLinks != nil {

@@ -95,7 +95,7 @@ var narrowLayers = map[string][]string{
 	"internal/httpsig":  {},
 	"keyring":           {"internal/file", "internal/httpsig"},
 	"tlog":              {"internal/file"},
-	"tee":               {".", "internal/unpack"}, // all that a program links which only decodes its client's answers
+	"tee":               {".", "internal/halt", "internal/unpack"}, // all that a program links which only decodes its client's answers
 }
 
 // allowedModules lists what each package may import from outside the standard library: import paths, and all below

@@ -362,7 +362,7 @@ func (l *Live) holdLinks(end int, ended bool) int {
 	}
 	for at := t.written; at < end; {
 		switch t.buf[at] {
-		case '[', markBegin[0], '(', 0xC2, 0xE2, 0xEF: // the first bytes of marks
+		case '[', markBegin[0], '(', '<', 0xC2, 0xE2, 0xEF: // the first bytes of marks
 			if !wait && !beginsFileMark(string(t.buf[at:min(end, at+maxMarkHead)])) {
 				at++
 				continue
@@ -431,7 +431,7 @@ const (
 // isLinkStart reports whether s may begin with a link, perhaps after a parenthesis.
 func isLinkStart(s []byte) bool {
 	s = bytes.TrimLeft(s, " ,;(（")
-	return len(s) == 0 || s[0] == '[' || bytes.HasPrefix(s, []byte(markBegin)) || bytes.HasPrefix(s, []byte("［"))
+	return len(s) == 0 || s[0] == '[' || s[0] == '<' || bytes.HasPrefix(s, []byte(markBegin)) || bytes.HasPrefix(s, []byte("［"))
 }
 
 // linkLen returns the length and state of a possible link or mark at the start of s: [a](u), [1], 【1†a】. The flag ended
@@ -443,6 +443,16 @@ func linkLen(s []byte, ended bool) (int, linkState) {
 	open := openLink
 	if ended {
 		open = notLink
+	}
+	if s[0] == '<' {
+		n, certain := markdown.Raised(string(s), ended)
+		switch {
+		case !certain:
+			return len(s), openLink
+		case n > 0 && isRaisedMark(string(s[:n])):
+			return n, wholeLink
+		}
+		return 1, notLink
 	}
 	if s[0] == '(' || s[0] != '[' && !bytes.HasPrefix(s, []byte(markBegin)) && !bytes.HasPrefix([]byte(markBegin), s) {
 		return wideLen(string(s), open)
@@ -501,6 +511,12 @@ func isRoundStart(s string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
+// isRaisedMark reports whether a <sup> element may be a mark.
+func isRaisedMark(s string) bool {
+	inside, _ := raisedInside(s)
+	return isMark("[" + inside + "]")
+}
+
 // isMark reports whether the bracketed s may be a mark such as [1], [1, 3], [2-4], [doc1], [kb-310] or [plan.pdf].
 func isMark(s string) bool {
 	const longest = 40 // bytes
@@ -546,6 +562,9 @@ func (l *Live) endText(a *Answer) {
 	if a == nil {
 		a = l.known()
 	}
+	if l.asWritten(a) {
+		return
+	}
 	lists := l.lateLists(a)
 	for i := range a.Citations {
 		for _, ref := range a.Citations[i].Refs {
@@ -587,6 +606,28 @@ func (l *Live) known() *Answer {
 		return cmp.Or(cmp.Compare(l.numbers[x.ID], l.numbers[y.ID]), strings.Compare(x.ID, y.ID))
 	})
 	return a
+}
+
+// asWritten reports whether the text shows its citations as the model wrote them: by marks that became citations only
+// with the list, at its end, that says what they refer to.
+func (l *Live) asWritten(a *Answer) bool {
+	_, entries, ok := a.printedList()
+	if !ok {
+		return false
+	}
+	named := map[string]bool{}
+	for _, e := range entries {
+		if e.source >= 0 {
+			named[a.Sources[e.source].ID] = true
+		}
+	}
+	for _, c := range l.places.all {
+		if c.Origin != OriginMarker || c.Covers != CoversLink || len(c.missing()) < len(c.Refs) ||
+			slices.ContainsFunc(c.Refs, func(r Ref) bool { return !named[r.Source] }) {
+			return false
+		}
+	}
+	return true
 }
 
 // lateCite is an item of the lists of citations: a span and the ids of its sources.

@@ -93,7 +93,7 @@ func (c *candidate) scanMarks(last bool) {
 			Quote:  text[found.span.Start:found.span.End],
 		}
 		for _, i := range found.refs {
-			if len(cite.Refs) < c.fold.limits.Items {
+			if len(cite.Refs) < c.fold.limits.Items && c.marks.Refs[i].Source != "" {
 				cite.Refs = append(cite.Refs, c.marks.Refs[i])
 			}
 		}
@@ -162,14 +162,21 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 		return m.link(text, t, last)
 	}
 	inside := superscript(text[t.Start:t.End])
-	raised := inside != ""
-	if !raised {
+	raised, element := inside != "", false
+	switch {
+	case raised:
+	case open == '<':
+		if inside, raised = raisedInside(text[t.Start:t.End]); inside == "" {
+			return found, notLink
+		}
+		element = true
+	default:
 		_, begin := utf8.DecodeRuneInString(text[t.Start:])
 		_, end := utf8.DecodeLastRuneInString(text[:t.End])
 		inside = text[t.Start+begin : t.End-end]
 	}
 	sense, ok := m.read(inside)
-	if !ok || !m.Names && (raised || open == '(' || inside[0] == '^' && inside[len(inside)-1] != '^') {
+	if !ok || !m.Names && !element && (raised || open == '(' || inside[0] == '^' && inside[len(inside)-1] != '^') {
 		return found, notLink
 	}
 	if t.End == len(text) && !last {
@@ -299,6 +306,22 @@ func (m *marks) unaddressed(refs []int) bool {
 	return m.isGiven && len(refs) > 0 && !slices.ContainsFunc(refs, func(i int) bool { return m.calls[i].url != "" })
 }
 
+// raisedTags matches the tags in a <sup> element, and what stands between its marks if they are several.
+var raisedTags, raisedGaps = regexp.MustCompile(`(?i)</?(?:sup|a)(?: [^<>]*)?>`), regexp.MustCompile(`\][\s,;]*\[`)
+
+// raisedInside returns what marks a <sup> element contains: "1, 2" of <sup>[1][2]</sup> and of
+// <sup><a href="#1">1</a>, <a href="#2">2</a></sup>; "" if it has others. Bare means that they are numbers as exponents
+// are, without brackets and links.
+func raisedInside(s string) (inside string, bare bool) {
+	inside = strings.TrimSpace(raisedTags.ReplaceAllString(s, ""))
+	bare = !strings.Contains(s, "</a>") && !strings.Contains(inside, "[")
+	inside = strings.TrimSuffix(strings.TrimPrefix(raisedGaps.ReplaceAllString(inside, ", "), "["), "]")
+	if strings.ContainsAny(inside, "[]<>") {
+		return "", false
+	}
+	return inside, bare
+}
+
 // superscript returns superscript digits as plain ones, or "" for anything else.
 func superscript(s string) string {
 	var digits []byte
@@ -319,7 +342,8 @@ func isExponent(before, after string) bool {
 	prev, _ := utf8.DecodeLastRuneInString(before)
 	next, _ := utf8.DecodeRuneInString(after)
 	switch {
-	case before == "", unicode.IsDigit(prev), unicode.IsLetter(next), strings.ContainsRune("⁺⁻⁼⁽", next):
+	case before == "", unicode.IsDigit(prev) && !yearEnd.MatchString(before), unicode.IsLetter(next),
+		strings.ContainsRune("⁺⁻⁼⁽", next):
 		return true
 	case letters > 0:
 		return utf8.RuneCountInString(word) == 1 || units[strings.ToLower(word)]
@@ -327,16 +351,20 @@ func isExponent(before, after string) bool {
 	return prev == ')' && strings.ContainsAny(next1(after), "+-*/=^")
 }
 
+// yearEnd matches a year at the end: what follows it, as in 1911¹, is hardly its exponent.
+var yearEnd = regexp.MustCompile(`(?:^|[^\d.,])(?:1[5-9]|20)\d\d$`)
+
 // next1 returns the first byte after white space, as a string.
 func next1(s string) string {
 	s = strings.TrimLeft(s, " ")
 	return s[:min(1, len(s))]
 }
 
-// units are the units that are squared or cubed.
+// units are the units that are squared or cubed, and the functions whose powers are written before their arguments.
 var units = map[string]bool{
 	"mm": true, "cm": true, "dm": true, "km": true, "nm": true, "µm": true, "ft": true, "in": true, "yd": true,
 	"mi": true, "mc": true, "sec": true, "inch": true, "feet": true, "yards": true, "miles": true, "kpc": true,
+	"sin": true, "cos": true, "tan": true, "log": true, "ln": true,
 }
 
 // longestConjunction is the length of text after parentheses that is needed to see whether a conjunction follows.

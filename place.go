@@ -451,10 +451,11 @@ type layout struct {
 // visible is a link or mark, or a run of them, that a marker replaces.
 type visible struct {
 	markdown.Span
-	line  markdown.Span
-	prose bool // a link with words of the sentence, not in parentheses
-	named bool // a link with words, not in parentheses
-	cites []int
+	line   markdown.Span
+	prose  bool // a link with words of the sentence, not in parentheses
+	phrase bool // these words are no name
+	named  bool // a link with words, not in parentheses
+	cites  []int
 	spot
 }
 
@@ -603,7 +604,8 @@ func (p places) visible(c *layoutCite, sources []Source) (visible, bool) {
 	}
 	words := linkWords(p.Text[s.Start:s.End])
 	prose := isProse(words, c, sources) || s == line && p.isNamedItem(line)
-	return visible{Span: s, line: line, prose: prose, named: words != ""}, true
+	phrase := prose && isPhrase(words, c, sources)
+	return visible{Span: s, line: line, prose: prose, phrase: phrase, named: words != ""}, true
 }
 
 // markInLink returns the span of c and the link around it if the span is a file-search mark among the words of a link.
@@ -646,7 +648,7 @@ func (p places) widen(v *visible) {
 		if strings.HasSuffix(before, pair[0]) && strings.HasPrefix(after, pair[1]) {
 			v.Start -= len(pair[0])
 			v.End += len(pair[1])
-			v.prose, v.named = false, false
+			v.prose, v.phrase, v.named = false, false, false
 			return
 		}
 	}
@@ -666,7 +668,7 @@ func (p places) isProse(v visible) bool {
 		return true
 	}
 	after := strings.TrimLeft(p.Text[v.End:v.line.End], "*_~ \t")
-	return after != "" && !endsSentence(before) && strings.IndexByte(".!?", after[0]) < 0
+	return !endsSentence(before) && (v.phrase || after != "" && strings.IndexByte(".!?", after[0]) < 0)
 }
 
 // leadsIn matches words after which a sentence needs the name of the source: "according to [Reuters](u)", "graze and
@@ -740,6 +742,30 @@ func isProse(label string, c *layoutCite, sources []Source) bool {
 	return true
 }
 
+// isPhrase reports whether a link's words, which are not the name of its source, read as words of the sentence, also at
+// its end: "They [hold hands](u)."; and not as "link", a host, or what the source is called in part.
+func isPhrase(label string, c *layoutCite, sources []Source) bool {
+	folded := foldName(label)
+	if strings.Contains(label, ".") && !strings.Contains(label, " ") || callsSource[strings.Trim(folded, " .:…→")] {
+		return false
+	}
+	for _, i := range c.sources {
+		src := &sources[i]
+		for _, name := range [...]string{src.Title, src.Site, src.Filename, sourceHost(src)} {
+			if name = foldName(name); name != "" && (strings.Contains(name, folded) || strings.Contains(folded, name)) {
+				return false
+			}
+		}
+	}
+	r, _ := utf8.DecodeRuneInString(label)
+	return unicode.IsLower(r)
+}
+
+// callsSource are words of links that stand for their source and not for what the sentence says.
+var callsSource = headings(`source|sources|link|links|ref|reference|citation|website|web|page|article|report|study|paper|
+pdf|more|read more|learn more|see more|details|full text|via|original|documentation|docs|quelle|link zur quelle|mehr|
+mehr dazu|artikel|bericht|studie|weiterlesen|fuente|enlace|fonte|lien|lire la suite|bron`)
+
 // isMarks reports whether s is only links and marks: ([a](u)), [a](u), [[1]](u), [1], [doc1], 【1†a】, <u>, http://u.
 func isMarks(s string) bool {
 	found := false
@@ -792,6 +818,9 @@ func markLen(s string) int {
 			n += size
 		}
 	case s[0] == '<':
+		if n, _ := markdown.Raised(s, true); n > 0 && isRaisedMark(s[:n]) {
+			return n
+		}
 		if i := strings.IndexAny(s[1:], "<> "); i > 0 && s[i+1] == '>' {
 			return i + 2
 		}

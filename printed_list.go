@@ -1,14 +1,16 @@
 package ibid
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
 // printedEntry is one entry of a list of sources that the model printed.
 type printedEntry struct {
-	number int // 0 if it has none
-	source int // index in Answer.Sources, or -1
+	number int  // 0 if it has none
+	source int  // index in Answer.Sources, or -1
+	note   bool // it defines a footnote that names no source
 }
 
 // PrintedList returns the list of sources that the model itself printed at the end of the text, with its heading:
@@ -65,15 +67,8 @@ func (a *Answer) readEntry(line string) (entry printedEntry, definition bool) {
 	rest := line
 	if m := entryMark().FindStringSubmatch(line); m != nil {
 		rest = line[len(m[0]):]
-		for _, label := range m[1:] {
-			if digits := superscript(label); digits != "" {
-				label = digits
-			}
-			if label != "" {
-				entry.number = max(number(label), 0)
-			}
-		}
-		definition = strings.Contains(m[0], "[^") && strings.Contains(m[0], "]:")
+		entry.number = max(number(entryLabel(m)), 0)
+		definition = isDefinition(m[0])
 	}
 	name := foldName(strings.TrimLeft(rest, " \t:.)–—-*_\"“["))
 	longest := 0
@@ -88,7 +83,23 @@ func (a *Answer) readEntry(line string) (entry printedEntry, definition bool) {
 			entry.source = i
 		}
 	}
+	entry.note = definition && entry.source < 0
 	return entry, definition
+}
+
+// entryLabel returns the number or name of an entry of a printed list from a match of entryMark, or "".
+func entryLabel(m []string) string {
+	for _, label := range m[1:] {
+		if label != "" {
+			return cmp.Or(superscript(label), label)
+		}
+	}
+	return ""
+}
+
+// isDefinition reports whether the mark of an entry is that of the definition of a footnote: [^1]:.
+func isDefinition(mark string) bool {
+	return strings.Contains(mark, "[^") && strings.Contains(mark, "]:")
 }
 
 // isEntitled reports whether an entry of a list is about the source with a name: it begins with the name, and what
@@ -106,10 +117,11 @@ func isEntitled(entry, name string) bool {
 // hasMark reports whether s has brackets, as a sentence with a mark has.
 func hasMark(s string) bool { return strings.ContainsAny(s, "[【［") }
 
-// withoutPrintedList returns a without the list that the model printed, and a itself if it printed none.
+// withoutPrintedList returns a without the list that the model printed, and a itself if it printed none, or other
+// footnotes among it.
 func (a *Answer) withoutPrintedList() *Answer {
-	s, ok := a.PrintedList()
-	if !ok {
+	s, entries, ok := a.printedList()
+	if !ok || slices.ContainsFunc(entries, func(e printedEntry) bool { return e.note }) {
 		return a
 	}
 	out := *a

@@ -54,7 +54,7 @@ func TestRenderList(t *testing.T) {
 			"2. gauge.pdf — pp. 3–5, 9",
 			"3. [river.example](https://river.example/x)",
 		}},
-		{"numbers with a gap", RenderOptions{Numbering: &Numbering{"file:x": 3, "#": 5, "web:https://www.rain.example/2024": 2}}, []string{
+		{"numbers with a gap", RenderOptions{Numbering: &Numbering{"file:x": 3, "#": 5, "web:https://rain.example/2024": 2}}, []string{
 			"Sources:", "",
 			`2\. [Rain, 2024](https://www.rain.example/2024) — Rain Office`, "",
 			`6\. gauge.pdf — pp. 3–5, 9`, "",

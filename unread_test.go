@@ -29,6 +29,38 @@ var (
 		`"(?:choices|candidates|output|outputs|steps|content|parts)":\s*\[\s*\{\s*`)
 )
 
+// strangeWhole matches where a member is added to what is read whole: lists of citations, and grounding.
+var strangeWhole = regexp.MustCompile(`"(?:annotations?|citations?|groundingMetadata|grounding_metadata|references|` +
+	`retrievedReferences|citationMetadata|retriever_resources|search_results)":\s*(?:\[\s*)?\{\s*`)
+
+// Neither does one lose what a server adds to the citations and sources themselves.
+func TestUnreadInsideSources(t *testing.T) {
+	tried := map[string]bool{}
+	for _, file := range vectorFiles(t) {
+		v := readVector(t, file)
+		format := filepath.Base(filepath.Dir(file))
+		for _, section := range inputSections {
+			data := v.section(section)
+			if data == nil || bytes.Contains(data, []byte("unread")) || !strangeWhole.Match(data) {
+				continue
+			}
+			whole, err := ibid.Decode(v.options.input(t, section, data), &v.options.decode)
+			if err == nil && whole.Complete && whole.Format == format && unreadIn(t, v, section, data, strangeWhole) {
+				tried[format] = true
+			}
+		}
+	}
+	for _, format := range []string{
+		"anthropic-messages", "azure-chat", "bedrock-converse", "bedrock-rag", "cohere-v1", "cohere-v2", "dify-chat",
+		"gemini-generate", "gemini-interactions", "gemini-live", "google-adk", "oci-chat", "openai-chat",
+		"openai-responses", "openrouter-chat", "perplexity-chat", "snowflake-agents", "vertex-search",
+	} {
+		if !tried[format] {
+			t.Errorf("%s: nothing unknown was found in its citations", format)
+		}
+	}
+}
+
 // flat are those whose documents have nothing inside but their lists of sources and what a stream repeats.
 var flat = []string{
 	"oci-chat stream inside", "cohere-v1 body inside", "bedrock-rag stream inside", "mistral-conversations stream inside",

@@ -16,6 +16,7 @@ import (
 //	provider NAME        DecodeOptions.Provider
 //	status N             DecodeOptions.Status
 //	limits.NAME N        a field of DecodeOptions.Limits in lower case
+//	mapping.NAME VALUE   a field of the only DecodeOptions.Mappings in lower case
 //	crlf                 the lines of the inputs end with CR LF
 //	chomp                the inputs do not end with a newline
 //	escapes              \xNN in the inputs stands for that byte
@@ -56,6 +57,13 @@ func readVectorOptions(t *testing.T, v *vector) vectorOptions {
 		case "escapes":
 			o.escapes = true
 		default:
+			if field, ok := strings.CutPrefix(name, "mapping."); ok {
+				if o.decode.Mappings == nil {
+					o.decode.Mappings = make([]ibid.Mapping, 1)
+				}
+				fieldOf(t, &o.decode.Mappings[0], field).SetString(value)
+				break
+			}
 			setLimit(t, &o.decode.Limits, name, value)
 		}
 	}
@@ -66,11 +74,20 @@ func setLimit(t *testing.T, limits *ibid.Limits, name, value string) {
 	t.Helper()
 	name, ok := strings.CutPrefix(name, "limits.")
 	n, err := strconv.Atoi(value)
-	field := reflect.ValueOf(limits).Elem().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
-	if !ok || err != nil || !field.IsValid() {
+	if !ok || err != nil {
 		t.Fatalf("section options: %s %s is unknown", name, value)
 	}
-	field.SetInt(int64(n))
+	fieldOf(t, limits, name).SetInt(int64(n))
+}
+
+// fieldOf returns the field of a struct whose name in lower case is given.
+func fieldOf(t *testing.T, of any, name string) reflect.Value {
+	t.Helper()
+	field := reflect.ValueOf(of).Elem().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+	if !field.IsValid() {
+		t.Fatalf("section options: %s is unknown", name)
+	}
+	return field
 }
 
 // input returns the input in a section.

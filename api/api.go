@@ -14,12 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -35,6 +37,8 @@ type Options struct {
 	Version string // of the program, shown in the index
 	// Strategies are the strategies that can link a summary, including the runs' own.
 	Strategies []experiment.Strategy
+	// Mappings describe responses of providers of one's own.
+	Mappings []ibid.Mapping
 	// Choose returns the strategy of a recorded run; the same function should serve captured calls. Nil means no
 	// strategy.
 	Choose func(run string) *experiment.Strategy
@@ -66,6 +70,7 @@ type API struct {
 	known     summaries           // the latest of them
 	verifying *semaphore.Weighted // limits verifications of all tenants
 	verifiers httpx.Quota         // and those of each
+	checker   support.Checker     // of claims that requests contain
 	closing   context.Context     // ends on Close
 	close     context.CancelFunc
 }
@@ -82,6 +87,7 @@ func New(o *Options) (*API, error) {
 		summaries: httpx.NewRuns(),
 		verifying: semaphore.NewWeighted(maxVerifying),
 		verifiers: httpx.Quota{Most: maxVerifying / 2},
+		checker:   &support.Lexical{},
 	}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)
@@ -201,6 +207,7 @@ Put a provider's name before its own path, and use its SDK as usual:
 
 Answers, with citations:
   GET  /v1/answers              GET /v1/answers/ID               GET /v1/sources?url=
+  POST /v1/answers              stores an answer of your own
   GET  /v1/conversations        GET /v1/conversations/ID
   GET  /v1/runs                 GET /v1/runs/ID                  GET /v1/runs/ID/events
   GET  /v1/runs/ID/summary      the sources behind each sentence of a run's answer
@@ -209,6 +216,9 @@ Answers, with citations:
   POST /v1/feedback             GET /v1/feedback
   POST /v1/decode               a provider's response in, its answer document out
   POST /v1/prompt               documents or stored sources in, the XML for a prompt out
+  POST /v1/check                claims and passages in, what the passages say of each out
+  POST /v1/attribute            an answer and texts in, the answer with citations of these out
+  POST /v1/trail                a run in, its summary out      POST /v1/render: a document in, another form out
   POST /v1/chat                 asks a provider: server-sent events, or ?stream=ui for useChat
 
 Verification:

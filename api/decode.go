@@ -30,7 +30,7 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	doc, opts := documentOptions(r), ibid.DecodeOptions{Format: r.Params.Get("format"), Context: r.Context()}
+	opts := ibid.DecodeOptions{Format: r.Params.Get("format"), Context: r.Context()}
 	body, release, err := a.bodies.Read(w, r, maxDecode)
 	if err != nil {
 		return err
@@ -44,8 +44,14 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	defer decoded()
+	return showAnswer(w, r, http.StatusOK, answer, form)
+}
+
+// showAnswer sends an answer that is not stored in a form.
+func showAnswer(w *httpx.Reply, r *httpx.Request, status int, answer *ibid.Answer, form string) error {
+	doc := documentOptions(r)
 	if form == asJSON {
-		return w.JSON(http.StatusOK, answer.Document(&doc))
+		return w.JSON(status, answer.Document(&doc))
 	}
 	if answer.Error != nil && answer.Text == "" {
 		return unreadable("the provider answered with an error: "+answer.Error.Error(), "use as=json to see it")
@@ -56,7 +62,7 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return fmt.Errorf("write an answer as %s: %w", form, err)
 	}
-	w.Body(http.StatusOK, MediaType(form), out)
+	w.Body(status, MediaType(form), out)
 	return nil
 }
 
@@ -69,6 +75,7 @@ func (a *API) Decode(
 	if err != nil {
 		return nil, nil, err
 	}
+	opts.Mappings = a.o.Mappings
 	answer, err = ibid.Decode(body, opts)
 	if r.Context().Err() != nil {
 		err = context.Cause(r.Context())
@@ -104,6 +111,9 @@ func judge(a *ibid.Answer, err error, format string) error {
 	}
 	return nil
 }
+
+// documentsHint is the hint for documents that cannot be read.
+const documentsHint = `documents are a JSON array of strings, flat objects or {"id", "data"}; a request is not among them`
 
 func unreadable(detail, hint string) error {
 	return gateway.NewProblem(gateway.CodeUnreadable, detail, hint)
@@ -148,8 +158,7 @@ func readParts(mediaType string, body []byte, opts *ibid.DecodeOptions) ([]byte,
 	opts.Request = parts["request"]
 	if raw, found := parts["documents"]; found {
 		if opts.Documents, err = ibid.ReadDocuments(raw); err != nil {
-			return nil, httpx.BadRequest(err.Error(),
-				`documents are a JSON array of strings, flat objects or {"id", "data"}; a request is the part request`)
+			return nil, httpx.BadRequest(err.Error(), documentsHint)
 		}
 	}
 	return response, nil

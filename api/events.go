@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
@@ -63,7 +64,8 @@ func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 	if _, err := a.store.Events(ctx, r.Who.Tenant, id, after, 1); err != nil {
 		return httpx.StoreError("read the events of a run", err)
 	}
-	s := &stream{w.Events(writeTime), after, func() bool { return a.o.Guard.Still(r.Context(), r.Who) }}
+	unit := unitText{unit: ibid.Unit(r.Params.Get("unit"))}
+	s := &stream{w.Events(writeTime), unit, after, func() bool { return a.o.Guard.Still(r.Context(), r.Who) }}
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -89,6 +91,7 @@ func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 type stream struct {
 	*httpx.Stream
 
+	unit  unitText
 	last  int64 // the number of the last event that was sent
 	valid func() bool
 }
@@ -101,16 +104,23 @@ func (s *stream) send(m bus.Message) error {
 			return err
 		}
 		s.last = m.Event.Seq
+		if m.Event.Kind == store.EventAnswer {
+			s.unit.ended(m.Event.Data)
+		}
 		return nil
 	case m.Live != nil:
+		live, ok := s.unit.convert(m.Live)
+		if !ok {
+			return nil // the reader gets it with the answer
+		}
 		// A delta as JSON: its position, and its data under its own name.
 		data, err := httpx.Encode(map[string]any{
-			"answer_id": m.Live.AnswerID, "step": httpx.OrNull(m.Live.Step), "at": m.Live.At, m.Live.Kind: m.Live.Data,
+			"answer_id": live.AnswerID, "step": httpx.OrNull(live.Step), "at": live.At, live.Kind: live.Data,
 		})
 		if err != nil {
 			return nil //nolint:nilerr // deltas are best effort; a bad one must not stop the others
 		}
-		return s.Event("", m.Live.Kind, oneLine(data))
+		return s.Event("", live.Kind, oneLine(data))
 	}
 	if !s.valid() {
 		return errEnd

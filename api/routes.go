@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	_ "embed"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/trail/otel"
 	"github.com/ibidhq/ibid/verify"
@@ -27,10 +29,18 @@ func Routes() []httpx.Route { return (&API{}).routes() }
 //go:embed openapi.json
 var openAPI []byte
 
+// answerSchema is the JSON Schema of the answer document. It is generated from the type.
+//
+//go:embed answer.schema.json
+var answerSchema []byte
+
+// AnswerSchema returns the JSON Schema of the answer document, as it is served at /v1/schema/answer.json.
+func AnswerSchema() []byte { return bytes.Clone(answerSchema) }
+
 // routes are the endpoints. docs/http.md lists them.
 func (a *API) routes() []httpx.Route {
 	return slices.Concat(
-		a.answerRoutes(), a.runRoutes(), a.verifyRoutes(), a.tokenRoutes(), a.operatorRoutes(), a.publicRoutes())
+		a.answerRoutes(), a.claimRoutes(), a.runRoutes(), a.verifyRoutes(), a.tokenRoutes(), a.operatorRoutes(), a.publicRoutes())
 }
 
 // showParams are the parameters of every endpoint that returns answer documents.
@@ -41,6 +51,18 @@ func showParams() []httpx.Param {
 		httpx.AnyOf("numbers: which numbers sources get: by first use, or those that the model wrote; by default the "+
 			"model's, where they can be kept", text.Strings(ibid.AllNumbers())...),
 	}
+}
+
+// answerForms are the forms in which an answer can be written.
+func answerForms() []string {
+	return slices.Concat(
+		[]string{asJSON}, text.Strings(ibid.Styles()), text.Strings(biblio.Formats()), text.Strings(export.Formats()))
+}
+
+// asForm is the parameter of every endpoint that writes an answer in a form.
+func asForm() httpx.Param {
+	return httpx.OneOf("as: the answer document, the text with citations in a style, a bibliography, or another "+
+		"program's format", answerForms()...)
 }
 
 // mediaTypes returns the media types of the forms, without duplicates.
@@ -58,10 +80,7 @@ func (a *API) answerRoutes() []httpx.Route {
 	const read, write = store.ScopeRead, store.ScopeWrite
 	page, long := httpx.PageParams(defaultLimit), httpx.PageParams(maxLimit)
 	as, texts, show := httpx.OneOf, httpx.Texts, showParams()
-	forms := slices.Concat(
-		[]string{asJSON}, text.Strings(ibid.Styles()), text.Strings(biblio.Formats()), text.Strings(export.Formats()))
-	form := as("as: the answer document, the text with citations in a style, a bibliography, or another program's "+
-		"format", forms...)
+	forms, form := answerForms(), asForm()
 	return []httpx.Route{
 		{
 			Method: "POST", Pattern: "/v1/decode", Scope: read, Tenant: httpx.NoTenant, Handle: a.decode,
@@ -95,6 +114,19 @@ func (a *API) answerRoutes() []httpx.Route {
 				"verification: failed, unverifiable, passed, unchecked, or the status of any citation in the answer",
 			), page, show),
 		}, "answers", &a.reader, httpx.ByQuery(a.store.Calls), showListedCall),
+		{
+			Method: "POST", Pattern: "/v1/answers", Scope: write, Handle: a.newAnswer, Status: []int{201},
+			Doc: "Stores an answer that did not come through the gateway: a provider's response, as for POST /v1/decode, an " +
+				"answer document, or text with documents, whose marks such as [1] cite the documents. It is then an answer " +
+				"like any other. The headers Ibid-Run, Ibid-Step, Ibid-Conversation, Ibid-Follows, Ibid-Agent and " +
+				"Ibid-Publish are those of the pass-through. Of a document only version, unit, text, sources and citations " +
+				"are needed; one that contradicts itself is a 422. Over the tenant's quota it is a 413.",
+			Request: givenOrder{}, Body: []string{"application/octet-stream", "multipart/form-data"}, MaxBody: maxDecode,
+			Response: answerBody{}, Problems: []string{gateway.CodeUnreadable, gateway.CodeTooLarge, gateway.CodeScope},
+			Params: slices.Concat([]httpx.Param{httpx.AnyOf(
+				"format: the format of the response; detected by default", ibid.Formats()...)}, show),
+			Example: `{"text": "Herons eat fish [1].", "documents": [{"id": "a", "title": "Birds", "text": "Herons eat fish."}]}`,
+		},
 		{
 			Pattern: "/v1/answers/{id}", Scope: read, Handle: a.answer, Response: answerBody{},
 			Doc: "Returns an answer, available as soon as its client has received the end. Sources are numbered for " +
@@ -180,6 +212,55 @@ func (a *API) answerRoutes() []httpx.Route {
 	}
 }
 
+// claimRoutes are the endpoints that compare texts in requests. They store nothing.
+func (a *API) claimRoutes() []httpx.Route {
+	return []httpx.Route{
+		{
+			Method: "POST", Pattern: "/v1/check", Scope: store.ScopeRead, Tenant: httpx.NoTenant, Handle: a.check,
+			Doc: "Checks a claim against passages, which together may support it, or against whole texts, the sources. " +
+				"Nothing is fetched, and words are compared: no judge is asked. The body is one claim, or JSON lines with " +
+				"one each; the response is likewise one result, or JSON lines in the same order, in which a line that " +
+				"cannot be read has the member error. At most 10,000 lines. Evidence in a source names it, and has " +
+				"offsets in its text.",
+			Request: support.GivenClaim{}, Body: []string{asLines}, MaxBody: maxCheck,
+			Response: support.ClaimVerdict{}, Media: []string{asLines},
+			Example: `{"claim": "Herons eat fish.", "passages": ["Herons eat fish and frogs."]}`,
+		},
+		{
+			Method: "POST", Pattern: "/v1/attribute", Scope: store.ScopeRead, Tenant: httpx.NoTenant, Handle: a.attribute,
+			Doc: "Finds citations for an answer: for each sentence that has none, the passages of the sources that " +
+				"support it, compared by words. Marks such as [1] and links in the answer that name a source are citations " +
+				"already. Nothing is fetched or stored. The response is the answer document with the member attribution, " +
+				"which lists the sentences without a source and those that a source contradicts.",
+			Request: attributeOrder{}, MaxBody: maxAttribute, Response: attributedBody{}, Media: mediaTypes(answerForms()),
+			Params:   slices.Concat([]httpx.Param{asForm()}, showParams()),
+			Problems: []string{gateway.CodeUnreadable},
+			Example:  `{"answer": "Herons eat fish.", "sources": [{"id": "a", "text": "Herons eat fish and frogs."}]}`,
+		},
+		{
+			Method: "POST", Pattern: "/v1/trail", Scope: store.ScopeRead, Tenant: httpx.NoTenant, Handle: a.trail,
+			Doc: "Returns the summary of the run in the body, as for a recorded run; nothing is stored. The body is a run " +
+				"in any form that POST /v1/runs accepts, or an OTLP trace request as JSON with one run. as=prov and as=otlp " +
+				"return JSON in those formats, a style such as markdown the final answer with its citations and sources, " +
+				"or 422 if there is none. Four summaries are computed at a time; other requests wait up to 20 seconds, then " +
+				"get a 503.",
+			Request: trail.Trail{}, Body: []string{asLines}, MaxBody: maxRun, Params: summaryParams(),
+			Response: &trail.Summary{}, Media: mediaTypes(summaryForms()), Problems: []string{gateway.CodeUnreadable},
+			Example: `{"original_question": "How high is Ararat?", "final_answer": "Ararat is 5,137 m high.", ` +
+				`"reasoning_steps": [{"step_number": 1, "tool": "search", "source_attributions": [` +
+				`{"document_id": "d1", "excerpt": "Ararat: 5,137 m"}]}]}`,
+		},
+		{
+			Method: "POST", Pattern: "/v1/render", Scope: store.ScopeRead, Tenant: httpx.NoTenant, Handle: a.render,
+			Doc: "Writes an answer document in another form, unit or style. The body is the document, as the other " +
+				"endpoints return it; nothing is stored. A body that is none is a 422.",
+			Body: []string{"application/json"}, MaxBody: maxDecode,
+			Response: ibid.Document{}, Media: mediaTypes(answerForms()), Problems: []string{gateway.CodeUnreadable},
+			Params: slices.Concat([]httpx.Param{asForm()}, showParams()),
+		},
+	}
+}
+
 // runRoutes are the endpoints for agents' runs.
 func (a *API) runRoutes() []httpx.Route {
 	const read, write = store.ScopeRead, store.ScopeWrite
@@ -233,18 +314,20 @@ func (a *API) runRoutes() []httpx.Route {
 			Doc: "Returns the sources a run rests on, and the passages and steps behind each sentence of its answer. " +
 				"The final answer is the recorded one, with citations if a call of the run gave the same text, else " +
 				"the last captured call's. as=prov and as=otlp return JSON in those formats, with whole passages " +
-				"unless excerpt is 0. The issue calls-left-out means that the run has over 10,000 captured calls or " +
+				"unless excerpt is 0; a style such as markdown returns the final answer with its citations and sources, " +
+				"or 422 if there is none. The issue calls-left-out means that the run has over 10,000 captured calls or " +
 				"64 MiB and only the latest are included; answer-missing, that its final answer was deleted. Four " +
 				"summaries are computed at a time; other requests wait up to 20 seconds, then get a 503. A summary " +
 				"may take up to two minutes.",
-			Response: &trail.Summary{}, Media: append(mediaTypes(text.Strings(biblio.Formats())), "application/json"),
+			Response: &trail.Summary{}, Media: mediaTypes(summaryForms()), Problems: []string{gateway.CodeUnreadable},
 		},
 		{
 			Pattern: "/v1/runs/{id}/events", Access: httpx.ByStream, Scope: read, Handle: a.events, Stays: true,
 			Doc: "Streams the events of a run as server-sent events, described in docs/events.md.",
 			Params: append(
 				httpx.Texts("access_token: a stream token, from POST /v1/stream-token"),
-				httpx.Number("after: the number of the last event received", 0, 0, 1<<63-1)),
+				httpx.Number("after: the number of the last event received", 0, 0, 1<<63-1),
+				showParams()[0]),
 			Media: []string{"text/event-stream"}, Problems: []string{gateway.CodeTooMany},
 		},
 		httpx.JSON(httpx.Route{
@@ -376,6 +459,15 @@ func (a *API) operatorRoutes() []httpx.Route {
 			Doc: "Returns this description of the API, as OpenAPI 3.1.",
 			Handle: func(w *httpx.Reply, r *httpx.Request) error {
 				w.Tagged(r, "application/json", openAPI)
+				return nil
+			},
+		},
+		{
+			Pattern: "/v1/schema/answer.json", Access: open, Tenant: none,
+			Media: []string{"application/schema+json"}, Status: []int{200, 304},
+			Doc: "Returns the JSON Schema of the answer document, version 1.",
+			Handle: func(w *httpx.Reply, r *httpx.Request) error {
+				w.Tagged(r, "application/schema+json", answerSchema)
 				return nil
 			},
 		},

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -13,8 +14,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
-	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
@@ -57,7 +58,7 @@ func (a *API) summary(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Body(http.StatusOK, cmp.Or(biblio.Format(opts.form).MediaType(), "application/json"), body)
+	w.Body(http.StatusOK, MediaType(opts.form), body)
 	return nil
 }
 
@@ -171,17 +172,9 @@ func (a *API) readRun(ctx context.Context, s *summarising) (*trail.Trail, *trail
 	if err != nil {
 		return nil, nil, httpx.StoreError("read a run", err)
 	}
-	// The strategy is the requested one, else the run's own if it is configured here, else the defaults. Whatever the
-	// strategy's checker, links are inferred by the built-in one: opening a page must not cost anything but time.
-	link := &trail.LinkOptions{}
-	strategy, err := experiment.Find(a.o.Strategies, cmp.Or(s.opts.strategy, t.Strategy))
-	switch {
-	case err == nil:
-		link = strategy.Link()
-	case s.opts.strategy != "":
-		return nil, nil, httpx.BadRequest(
-			err.Error(), "define your own under strategies in the file of ibid serve --config",
-		)
+	link, err := a.linkOptions(t, s.opts)
+	if err != nil {
+		return nil, nil, err
 	}
 	if s.opts.form == asJSON { // other forms do not show it
 		if s.opts.known, err = a.knownOf(ctx, s.tenant, s.run); err != nil {
@@ -243,6 +236,13 @@ func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link
 		}
 		return t.PROV(&trail.PROVOptions{Content: !opts.NoExcerpts, Linked: true})
 	}
+	if style := ibid.Style(opts.form); slices.Contains(ibid.Styles(), style) {
+		out, err := FinalText(ctx, t, style, nil, link)
+		if errors.Is(err, ErrNoAnswer) {
+			return nil, unreadable(err.Error(), "as=json shows its steps")
+		}
+		return out, err
+	}
 	if format := biblio.Format(opts.form); slices.Contains(biblio.Formats(), format) {
 		var b bytes.Buffer
 		err := biblio.Write(&b, format, t.Summary(&opts.SummaryOptions).Bibliography(), nil)
@@ -303,7 +303,9 @@ func summarised(
 	}
 	s := t.Summary(&opts.SummaryOptions)
 	s.SetLinks(links)
-	s.Assess(&trail.AssessOptions{Now: today(), Known: opts.known})
+	if err := s.Assess(ctx, &trail.AssessOptions{Now: today(), Known: opts.known}); err != nil {
+		return nil, err
+	}
 	if !opts.content {
 		leaveOutContent(t)
 	}
@@ -332,12 +334,18 @@ const (
 	maxSteps   = 100_000
 )
 
+// summaryForms are the forms in which a run can be written.
+func summaryForms() []string {
+	return slices.Concat(
+		[]string{asJSON, asPROV, asOTLP}, text.Strings(ibid.Styles()), text.Strings(biblio.Formats()))
+}
+
 // summaryParams are the parameters of a summary.
 func summaryParams() []httpx.Param {
 	share := strconv.FormatFloat(trail.DefaultThreshold, 'g', -1, 64)
 	return []httpx.Param{
-		httpx.OneOf("as: the summary, the run in another program's format, or a bibliography",
-			slices.Concat([]string{asJSON, asPROV, asOTLP}, text.Strings(biblio.Formats()))...),
+		httpx.OneOf("as: the summary, the run in another program's format, the final answer with its citations in a "+
+			"style, or a bibliography", summaryForms()...),
 		{
 			Name: "threshold", Kind: httpx.Share, Default: share,
 			Doc: "the relevance that a source must exceed to be primary, unless the answer rests on it",

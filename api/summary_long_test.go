@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // longRun returns a run of 200 steps with 500 sources, three in each step and some in several, and an answer of 20
@@ -60,7 +64,9 @@ func BenchmarkLongRun(b *testing.B) {
 	n := newNode(b, nil)
 	n.post(b, 201, "/v1/runs", longRun())
 	size := 0
-	for b.Loop() {
+	for i := 0; b.Loop(); i++ {
+		question := &trail.Trail{Question: fmt.Sprint("Question ", i)} // so that it is made anew
+		testenv.Must(n.store.Record(b.Context(), store.DefaultTenant, &store.Recording{Run: "long", Trail: question}))(b)
 		size = len(n.get(b, "/v1/runs/long/summary").body)
 	}
 	b.ReportMetric(float64(size), "B/summary")

@@ -28,6 +28,7 @@ type Provider struct {
 	Model        string            // for questions that name none; empty if they must name one
 	Key          string            // sent in the provider's own header; empty for none
 	HasKey       bool              // set by [Chat.Providers], which does not return the key
+	KeyEnv       string            // the variables that it is read from, for people; empty if from none
 	Tools        []json.RawMessage // for questions without tools, in the provider's own format
 	Instructions string            // sent before every conversation; may be empty
 }

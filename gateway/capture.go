@@ -20,6 +20,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/halt"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/tee"
 )
@@ -46,6 +47,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		Encoding: strings.Join(e.res.Header["Content-Encoding"], ", "),
 		Length:   e.res.ContentLength,
 		Limit:    limits.Decoded,
+		WorkTime: halt.WorkTime,
 		Done:     e.done,
 		Unpacking: func(n int64) bool {
 			return e.holdDecoding(n/DecodeMemory) == nil
@@ -55,6 +57,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		},
 	}
 	o.Decode.Provider, o.Decode.Limits = e.provider(), limits.Decode
+	o.Decode.Mappings = e.g.options.Mappings
 	if e.up.Provider != "" { // otherwise the path only resembles a provider's, and the response is a better guide
 		o.Decode.Format = e.route.Format
 	}
@@ -266,7 +269,7 @@ func (e *exchange) countTeeFailure(err error) {
 	case errors.As(err, &panicked):
 		e.g.metrics.panics.Inc()
 		e.logPanic("decoding an answer", panicked.Stack)
-	case errors.Is(err, tee.ErrLimit), errors.Is(err, tee.ErrEncoding):
+	case errors.Is(err, tee.ErrLimit), errors.Is(err, tee.ErrEncoding), errors.Is(err, tee.ErrWorkTime):
 	default:
 		return
 	}

@@ -150,7 +150,7 @@ func (e *exchange) admit(known *Identity) error {
 		return err
 	}
 	e.up.target(&e.to, e.in.URL, path, rawPath)
-	e.route, e.captured = call.FindRoute(e.up.Provider, e.in.Method, e.to.EscapedPath())
+	e.route, e.captured = call.FindOwnRoute(e.up.Path, e.up.Provider, e.in.Method, e.to.EscapedPath())
 	if e.upgrades = isUpgrade(e.in, e.captured); e.upgrades {
 		e.captured = false
 	}

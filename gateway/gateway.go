@@ -313,6 +313,7 @@ const (
 // Options configure a gateway. Upstreams, Store and Journal are required.
 type Options struct {
 	Upstreams []Upstream
+	Mappings  []ibid.Mapping // responses of providers of one's own
 	Store     *store.Store
 	Bus       *bus.Bus         // nil disables live updates
 	Journal   *journal.Journal // closed by the caller after Run has returned
@@ -330,8 +331,9 @@ type Options struct {
 	Backfill *watch.Backfill
 	// Attribution finds citations for answers that have none; nil disables that. Its own Store must be [Gateway.Keep].
 	Attribution *watch.Attribution
-	// Judging has citations judged; nil disables that. Its own Store must be [Gateway.Keep].
-	Judging *watch.Judging
+	// Checks are offered each answer, and again with the citations found late. If they store answers, it must be by
+	// [Gateway.Keep].
+	Checks []Check
 	// Tenants holds the settings of tenants that have their own, by name.
 	Tenants map[string]Tenant
 	// Alert reports something that needs attention. It must not block. Nil disables alerts.
@@ -356,7 +358,10 @@ type Upstream struct {
 	Name string
 	// http or https, without user, query and fragment; the rest of a call's path is appended to its path
 	URL      *url.URL
-	Provider string    // as in an answer document; selects the decoder. If empty, the format is recognised
+	Provider string // as in an answer document; selects the decoder. If empty, the format is recognised
+	// Path is the end of the path of POST calls whose responses are answers, besides those of the provider and of APIs
+	// modelled on others; empty for none.
+	Path     string
 	Policies *Policies // applied to its answers, besides the tenant's; may be nil
 	// Transport reaches this upstream; nil means the gateway's transport.
 	Transport http.RoundTripper

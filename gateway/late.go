@@ -76,7 +76,7 @@ func (g *Gateway) withLate(r *http.Request) *http.Request {
 
 // offerLateCitations offers an answer without citations to those who may find some: the backfill, which asks a provider
 // again, and if that found none, the comparison with what the model was given. It reports whether one of them accepted.
-// Citations, whether sent or found, are offered to the judge.
+// Citations, whether sent or found, are offered to those who check them.
 func (e *exchange) offerLateCitations(keys call.Keys, c *store.Call) bool {
 	end := func(*store.Call) {}
 	search, waits := e.in.Context().Value(lateSearchKey{}).(*LateSearch)
@@ -88,14 +88,14 @@ func (e *exchange) offerLateCitations(keys call.Keys, c *store.Call) bool {
 			close(search.done)
 		}
 	}
-	if by := e.g.options.Judging; by != nil {
+	if by := e.g.options.Checks; len(by) > 0 {
 		ended := end
 		end = func(found *store.Call) {
 			if ended(found); found != nil {
-				by.Offer(watch.Job{Call: c.WithAnswer(found.Answer)}) // found is a later state, with an id of its own
+				offerAll(by, c.WithAnswer(found.Answer)) // found is a later state, with an id of its own
 			}
 		}
-		by.Offer(watch.Job{Call: c})
+		offerAll(by, c)
 	}
 	job := watch.Job{
 		Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body, Done: end,
@@ -123,4 +123,17 @@ func (e *exchange) offerLateCitations(keys call.Keys, c *store.Call) bool {
 		search.begun.Store(begun)
 	}
 	return begun
+}
+
+// Check checks the citations of answers in the background, like [watch.Judging] and [watch.FirstCheck].
+type Check interface {
+	// Offer queues an answer without blocking, and reports whether it will be checked.
+	Offer(j watch.Job) bool
+}
+
+// offerAll offers an answer to all who check citations.
+func offerAll(to []Check, c *store.Call) {
+	for _, check := range to {
+		check.Offer(watch.Job{Call: c})
+	}
 }

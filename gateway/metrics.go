@@ -61,7 +61,7 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 		sources:   counters("sources_total", "Sources of captured answers.", "upstream"),
 		nothing:   counters("empty_responses_total", "Responses of captured routes without an answer.", "upstream"),
 		teeOff: counters("tee_off_total", "Responses that were not decoded to their end: too large, in an unknown "+
-			"encoding, or because of a bug in ibid.", "upstream"),
+			"encoding, too slow to decode, or because of a bug in ibid.", "upstream"),
 		failures: counters("capture_failures_total", "Answers that could not be kept, by reason.", "reason"),
 		policies: counters("policies_total", "Answers that violate a policy, by action; and those that were "+
 			"not-checked.", "policy", "action"),

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/internal/call"
-	"github.com/ibidhq/ibid/store"
 )
 
 const (
@@ -204,17 +203,7 @@ func (e *exchange) readRequest() {
 		}
 		e.stream = e.route.Stream || request.Stream
 		e.messages = len(request.Messages)
-		keep := request.Messages
-		if o.Prompts != PromptsAll {
-			last, ok := request.LastUser()
-			if keep = nil; ok && o.Prompts != PromptsNone {
-				keep = []call.Message{last}
-			}
-		}
-		e.prompt = nil
-		for _, m := range keep {
-			e.prompt = append(e.prompt, store.Message{Role: m.Role, Text: m.Text})
-		}
+		e.prompt = e.g.kept(request.Messages)
 	}
 }
 

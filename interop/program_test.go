@@ -20,11 +20,11 @@ type program struct {
 
 // startProgram starts a program in a directory, which is this one if it is empty. The program ends with the test and
 // must then exit with 0.
-func startProgram(t *testing.T, dir, name, script string) *program {
+func startProgram(t *testing.T, dir, name, script string, args ...string) *program {
 	t.Helper()
 	p := &program{log: &strings.Builder{}}
 	// Not t.Context: the program ends at the end of its input.
-	cmd := exec.CommandContext(context.Background(), name, script)
+	cmd := exec.CommandContext(context.Background(), name, append([]string{script}, args...)...)
 	cmd.Dir = dir
 	cmd.Stderr = p.log
 	in := testenv.Must(cmd.StdinPipe())(t)

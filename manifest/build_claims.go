@@ -22,6 +22,8 @@ type claim struct {
 	raw  ibid.Span // of the answer's text
 	pins []*pin
 	over int // sources beyond maxClaimSources
+	// what a checker said of one of its citations; nil if none did
+	judged *ibid.Support
 }
 
 // claimSpan returns the span of the answer that a citation is for, and false if there is none.
@@ -52,6 +54,7 @@ func (w *buildState) findClaims() {
 			byRaw[at.raw] = at
 			w.claims = append(w.claims, at)
 		}
+		at.judged = cmp.Or(at.judged, c.Support)
 		for k := range c.Refs {
 			ref := &c.Refs[k]
 			at.raiseConfidence(ref.Confidence)
@@ -88,10 +91,7 @@ func (w *buildState) findClaims() {
 			c.ID = id + "-" + strconv.Itoa(n)
 		}
 		ids[c.ID] = true
-		c.Confidence = ConfidenceUnknown
-		if c.ConfidenceScore != nil {
-			c.Confidence = confidence(*c.ConfidenceScore)
-		}
+		c.setConfidence()
 		w.leftOut.ClaimSources += c.over
 		c.Steps = w.run.stepsFor(c.raw)
 	}
@@ -101,6 +101,24 @@ func (w *buildState) findClaims() {
 func (c *claim) raiseConfidence(s *float64) {
 	if s != nil && *s >= 0 && *s <= 1 && (c.ConfidenceScore == nil || *s > *c.ConfidenceScore) {
 		c.ConfidenceScore = new(*s)
+	}
+}
+
+// setConfidence sets the claim's confidence and its origin: a checker's verdict against the claim, else the provider's
+// score, else a verdict for it. How close words are is no confidence, so a verdict gives no score.
+func (c *claim) setConfidence() {
+	c.Confidence = ConfidenceUnknown
+	label := support.Label("")
+	if c.judged != nil {
+		label = support.Label(c.judged.Label)
+	}
+	switch {
+	case label == support.Differs || label == support.Unsupported || label == support.Contradicted:
+		c.Confidence, c.ConfidenceScore, c.ConfidenceOrigin = ConfidenceLow, nil, c.judged.By
+	case c.ConfidenceScore != nil:
+		c.Confidence, c.ConfidenceOrigin = confidence(*c.ConfidenceScore), OriginProvider
+	case label == support.Supported:
+		c.Confidence, c.ConfidenceOrigin = ConfidenceHigh, c.judged.By
 	}
 }
 
@@ -139,6 +157,7 @@ func (w *buildState) placeClaims() {
 					same.addPin(p)
 				}
 				same.raiseConfidence(c.ConfidenceScore)
+				same.judged = cmp.Or(same.judged, c.judged)
 				same.over += c.over
 				continue
 			}
@@ -415,7 +434,8 @@ func (p *pin) findQuote() []*pin {
 	default:
 		m, ok := text.Searcher().Find(&snapshot.Quote{Exact: quote})
 		if ok {
-			p.place(m.Start, m.End, p.origin)
+			start, end := text.WholeWords(m)
+			p.place(start, end, p.origin)
 			return nil
 		}
 		if p.replace {

@@ -135,7 +135,8 @@ func TestBuildPutsAQuoteInItsPlace(t *testing.T) {
 	start := utf8.RuneCountInString(text.Content[:strings.Index(text.Content, exact)])
 	wantClaim := manifest.Claim{
 		ID: manifest.ClaimID("A heron is up to 98 cm tall."), Text: "A heron is up to 98 cm tall.", Span: &manifest.Range{0, 28},
-		Confidence: manifest.ConfidenceHigh, ConfidenceScore: new(0.9), Steps: []int{1},
+		Confidence: manifest.ConfidenceHigh, ConfidenceOrigin: manifest.OriginProvider, ConfidenceScore: new(0.9),
+		Steps: []int{1},
 		Sources: []manifest.ClaimSource{{
 			Source: "s1", URL: page, RetrievedAt: "2026-05-04T11:59:00Z", Hash: s.Hash,
 			ExcerptOffset: &manifest.Range{start, start + utf8.RuneCountInString(exact)}, ExcerptHash: snapshot.Hash([]byte(exact)),
@@ -654,6 +655,54 @@ func TestBuildCutsLongExcerptsAndClaims(t *testing.T) {
 	}
 	if s := c.Sources[1]; s.Excerpt != nil || s.Unavailable != manifest.ExcerptTooLong || s.ExcerptHash == "" {
 		t.Errorf("a long misquote: %+v", s)
+	}
+}
+
+// The confidence of a claim is a provider's score, or what a checker said of it, and says whose it is.
+func TestBuildConfidence(t *testing.T) {
+	score := 0.6
+	for _, test := range []struct {
+		score  *float64
+		label  support.Label
+		want   string
+		origin string
+	}{
+		{nil, "", manifest.ConfidenceUnknown, ""},
+		{nil, support.Unjudged, manifest.ConfidenceUnknown, ""},
+		{nil, support.Supported, manifest.ConfidenceHigh, "judge@1"},
+		{nil, support.Unsupported, manifest.ConfidenceLow, "judge@1"},
+		{&score, "", manifest.ConfidenceMedium, "provider"},
+		{&score, support.Supported, manifest.ConfidenceMedium, "provider"},
+		{&score, support.Contradicted, manifest.ConfidenceLow, "judge@1"},
+	} {
+		a := herons()
+		cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Confidence: test.score})
+		if test.label != "" {
+			a.Citations[0].Support = &ibid.Support{Label: string(test.label), By: "judge@1"}
+		}
+		c := build(t, builder(nil), a, nil).Claims[0]
+		if c.Confidence != test.want || c.ConfidenceOrigin != test.origin || (c.ConfidenceScore != nil) != (test.origin == "provider") {
+			t.Errorf("%s: %s by %q, %v", test.label, c.Confidence, c.ConfidenceOrigin, c.ConfidenceScore)
+		}
+	}
+}
+
+// A quote that its provider cut inside a word or number is published up to the word before.
+func TestBuildEndsWithWholeWords(t *testing.T) {
+	const text = "The weir at Ketley was rebuilt in 1987 (2,400 crowns) for the boats of fourteen fishers."
+	a := &ibid.Answer{Text: "The weir was rebuilt.", Sources: []ibid.Source{{ID: "1", Content: text}}}
+	quotes := []string{"The weir at Ketley was rebuilt in 19...", "The weir at Ketley was rebu…", "…400 crowns) for the boats of fourteen fish…"}
+	var refs []ibid.Ref
+	for _, quote := range quotes {
+		refs = append(refs, ibid.Ref{Source: "1", Quote: quote})
+	}
+	cite(t, a, a.Text, refs...)
+	b := builder(nil)
+	b.Excerpts = manifest.ExcerptsAll
+	for i, want := range []string{"The weir at Ketley was rebuilt in", "The weir at Ketley was", "crowns) for the boats of fourteen"} {
+		if s := build(t, b, a, nil).Claims[0].Sources[i]; s.Excerpt == nil || s.Excerpt.Exact != want {
+			t.Errorf("%q: %+v", quotes[i], s.Excerpt)
+		}
 	}
 }
 

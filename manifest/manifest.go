@@ -120,12 +120,14 @@ type Claim struct {
 	ID   string `json:"claim_id" form:"id"` // unique in the manifest; ClaimID makes one from the text
 	Text string `json:"text" form:"text"`
 	// its place in the normalised answer
-	Span            *Range        `json:"span,omitempty" form:"range,natural"`
-	Rewritten       bool          `json:"rewritten,omitempty"`
-	Confidence      string        `json:"confidence,omitempty" form:"confidence"`
-	ConfidenceScore *float64      `json:"confidence_score,omitempty" form:"score"` // 0 to 1; nil if unknown
-	Steps           []int         `json:"steps,omitempty" form:"steps,number"`     // the steps that made it
-	Sources         []ClaimSource `json:"sources" form:"claim_sources"`
+	Span            *Range   `json:"span,omitempty" form:"range,natural"`
+	Rewritten       bool     `json:"rewritten,omitempty"`
+	Confidence      string   `json:"confidence,omitempty" form:"confidence"`
+	ConfidenceScore *float64 `json:"confidence_score,omitempty" form:"score"` // 0 to 1; nil if unknown
+	// whose confidence it is: "provider", or the checker that judged the claim, as ID@Version; empty if unknown
+	ConfidenceOrigin string        `json:"confidence_origin,omitempty" form:"tool"`
+	Steps            []int         `json:"steps,omitempty" form:"steps,number"` // the steps that made it
+	Sources          []ClaimSource `json:"sources" form:"claim_sources"`
 
 	Extra Extra `json:"-"`
 }

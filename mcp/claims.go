@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,10 +127,10 @@ const (
 type attributeArgs struct {
 	shown
 
-	Answer      string     `json:"answer"`
-	Sources     sourceArgs `json:"sources"`
-	Threshold   *float64   `json:"threshold"`
-	PerSentence *int       `json:"per_sentence"`
+	Answer      string             `json:"answer"`
+	Sources     support.GivenTexts `json:"sources"`
+	Threshold   *float64           `json:"threshold"`
+	PerSentence *int               `json:"per_sentence"`
 }
 
 // attributed is the result of attribute.
@@ -198,10 +197,7 @@ func (m *MCP) attribute(ctx context.Context, c *call, args *attributeArgs) (*res
 		Provider: ibid.Generic, Format: ibid.Generic, Complete: true, Text: args.Answer,
 		Parts: []ibid.Part{{Span: ibid.Span{Start: 0, End: len(args.Answer)}, Kind: ibid.AnswerPart}},
 	}
-	if answer, err = support.WithMarks(ctx, answer, docs); err != nil {
-		return nil, err //nolint:wrapcheck // only ctx ends it
-	}
-	found, err := support.Attribute(ctx, answer, docs, opts)
+	found, err := api.Attribute(ctx, answer, docs, opts)
 	if err != nil {
 		return nil, m.checkerFailed(ctx, err)
 	}
@@ -223,28 +219,15 @@ func (a *attributeArgs) documents() ([]support.Document, error) {
 			"leave out irrelevant ones, or combine pieces of one source",
 		)
 	}
-	docs := make([]support.Document, len(a.Sources))
-	named := func(s sourceArg) bool { return s.ID != "" }
-	unnamed := !slices.ContainsFunc(a.Sources, named)
-	for i, s := range a.Sources {
-		if strings.TrimSpace(s.Text) == "" {
+	for i := range a.Sources {
+		if strings.TrimSpace(a.Sources[i].Text) == "" {
 			return nil, refuse(
 				fmt.Sprintf("sources[%d].text: missing or empty", i),
 				"give the text of the source; nothing is fetched",
 			)
 		}
-		if unnamed {
-			s.ID = fmt.Sprintf("doc:%d", i+1)
-		}
-		docs[i] = support.Document{
-			Source: ibid.Source{ID: s.ID, Kind: ibid.DocumentKind, Title: s.Title, URL: s.URL},
-			Text:   s.Text,
-		}
-		if s.URL != "" {
-			docs[i].Source.Kind = ibid.Web
-		}
 	}
-	return docs, nil
+	return a.Sources.Documents(), nil
 }
 
 func showAttribution(
@@ -337,9 +320,9 @@ const MaxPassages = 256
 
 // checkArgs are the arguments of check.
 type checkArgs struct {
-	Claim    string     `json:"claim"`
-	Passages sourceArgs `json:"passages"`
-	Context  string     `json:"context"`
+	Claim    string             `json:"claim"`
+	Passages support.GivenTexts `json:"passages"`
+	Context  string             `json:"context"`
 }
 
 // checked is the result of the tool check.

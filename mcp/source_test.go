@@ -33,7 +33,7 @@ func TestSourceForms(t *testing.T) {
 		}
 	}
 	res := testenv.Must(session.CallTool(t.Context(), &sdk.CallToolParams{Name: "check", Arguments: object{"claim": "x", "passages": []any{"a", 5}}}))(t)
-	if text := res.Content[0].(*sdk.TextContent).Text; !res.IsError || !strings.Contains(text, "element 1") || !strings.Contains(text, `"text"`) {
+	if text := res.Content[0].(*sdk.TextContent).Text; !res.IsError || !strings.Contains(text, "passages: element 1") || !strings.Contains(text, `"text"`) {
 		t.Errorf("%s", text)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -281,12 +282,53 @@ func readArgs(raw json.RawMessage, into any) error {
 		if kind.Field == "" {
 			return refuse("the arguments must be a JSON object, not a JSON "+kind.Value, hint)
 		}
-		return refuse(fmt.Sprintf("%s: must not be a JSON %s", cut(kind.Field), cut(kind.Value)), hint)
+		const format = "%s: must be %s, not a JSON %s"
+		return refuse(fmt.Sprintf(format, cut(kind.Field), wanted(kind.Type), cut(kind.Value)), hint)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return refuse("unknown argument "+cut(name), hint)
 	}
-	return refuse("the arguments cannot be read: "+cut(strings.TrimPrefix(err.Error(), "json: ")), hint)
+	what := cmp.Or(argumentOf(raw, into, err), "the arguments cannot be read")
+	return refuse(what+": "+cut(strings.TrimPrefix(err.Error(), "json: ")), hint)
+}
+
+// wanted returns what values of a type are in JSON.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Int:
+		return "a whole number"
+	default:
+		return "a number"
+	}
+}
+
+// argumentOf returns the argument that alone leads to an error, or "" if none does.
+func argumentOf(raw json.RawMessage, into any, err error) string {
+	var args map[string]json.RawMessage
+	if json.Unmarshal(raw, &args) != nil {
+		return ""
+	}
+	for name := range args {
+		one, failed := json.Marshal(map[string]json.RawMessage{name: args[name]})
+		if failed != nil {
+			return ""
+		}
+		alone := json.Unmarshal(one, reflect.New(reflect.TypeOf(into).Elem()).Interface())
+		if alone != nil && alone.Error() == err.Error() {
+			return cut(name)
+		}
+	}
+	return ""
 }
 
 // textArg is an argument that is text, or an object whose JSON is the text, as models send either.

@@ -36,6 +36,20 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	o, err := p.optionsFor(ctx, r, call)
+	if err != nil {
+		return nil, err
+	}
+	body := p.answerView(r.Context(), call, o) //nolint:contextcheck // it may take longer than ctx
+	if p.isPasted(call) {
+		body.Pasted = answerURL(call.AnswerID) + "/keep"
+	}
+	body.Tabs = tabsOf(call.AnswerID, call.Run, p.stepsIn(ctx, r.Who.Tenant, call.Run), "answer")
+	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
+}
+
+// optionsFor returns how an answer is shown on its own page.
+func (p *Page) optionsFor(ctx context.Context, r *httpx.Request, call *store.Call) (*answerOptions, error) {
 	feedback, err := p.feedbackOf(ctx, r.Who.Tenant, call.AnswerID)
 	if err != nil {
 		return nil, err
@@ -44,16 +58,7 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := p.answerView( //nolint:contextcheck // it may take longer than ctx
-		r.Context(), call, &answerOptions{
-			feedback: feedback, readOnly: !mayWrite(r) || p.isPasted(call), trust: known,
-		},
-	)
-	if p.isPasted(call) {
-		body.Pasted = answerURL(call.AnswerID) + "/keep"
-	}
-	body.Tabs = tabsOf(call.AnswerID, call.Run, p.stepsIn(ctx, r.Who.Tenant, call.Run), "answer")
-	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
+	return &answerOptions{feedback: feedback, readOnly: !mayWrite(r) || p.isPasted(call), trust: known}, nil
 }
 
 // call returns a tenant's answer: from the gateway until the store has it, or
@@ -96,6 +101,7 @@ type answerOptions struct {
 	strip     bool            // its sources are a strip of tiles that opens
 	feedback  *answerFeedback // feedback on it; nil if there is none
 	trust     *trust          // what else is known of it; nil for nothing, which also leaves out the summary line
+	unfolded  int             // the place of the source whose row has all of its uses, from 1; 0 for none
 	sentences *answerText     // sentences of the run that led to it, to be marked with what they rest on; nil for none
 }
 
@@ -121,6 +127,26 @@ type answerView struct {
 	Worse    int      // how many of them have it
 	Samples  []string // questions that a demonstration can answer with sources, if this answer has none
 	AskFor   string   // what the request needs for sources to be named; empty if some are, or if that is not known
+}
+
+// IsDense reports whether more than a third of the text is cited: underlining all of it would mark nothing.
+func (v *answerView) IsDense() bool {
+	cited, end := 0, 0
+	for _, span := range citedSpans(v.Answer) {
+		cited += max(0, span.End-max(span.Start, end))
+		end = max(end, span.End)
+	}
+	return 3*cited > len(v.Answer.Text)
+}
+
+// citedSpans returns the words that the citations of an answer rest on, in the order of the text.
+func citedSpans(a *ibid.Answer) []ibid.Span {
+	spans := make([]ibid.Span, 0, len(a.Citations))
+	for i := range a.Citations {
+		spans = append(spans, cmp.Or(a.Citations[i].Claim, a.Citations[i].Span))
+	}
+	slices.SortFunc(spans, func(a, b ibid.Span) int { return cmp.Compare(a.Start, b.Start) })
+	return spans
 }
 
 // Dir returns the direction of the text.
@@ -169,6 +195,9 @@ func (p *Page) answerView(ctx context.Context, call *store.Call, o *answerOption
 		v.Said = o.feedback.words
 	}
 	l := p.layOut(ctx, call, o)
+	if ctx.Err() != nil {
+		return v
+	}
 	if len(call.Answer.Sources) == 0 && !o.live && call.Answer.Complete {
 		if p.o.Demo != nil {
 			v.Samples = p.o.Demo.Questions
@@ -313,14 +342,17 @@ func (p *Page) layOut(ctx context.Context, call *store.Call, o *answerOptions) *
 		l.ids = append(l.ids, token(a.Citations[i].ID))
 	}
 	all := maps.Clone(*numbering) // the placeholder for a missing source takes no number
-	shown, how := l.withBare(), &ibid.RenderOptions{
+	shown, how := a, &ibid.RenderOptions{
 		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim, Context: ctx,
 	}
-	if o.sentences != nil {
+	switch {
+	case o.sentences != nil:
 		o.sentences.applyStandings(l)
 		o.sentences.open()
 		o.sentences.link(l)
 		shown = o.sentences.mark(l, how)
+	case l.shownClass(wordBare) != "":
+		shown = l.withBare()
 	}
 	l.merges = !o.live && !o.strip && o.sentences == nil // else words that are shown already would move
 	l.text = l.withChips(renderedHTML(shown, how))
@@ -339,7 +371,7 @@ func (l *layout) setStandings() {
 				last = &v
 			}
 		}
-		l.standings[i] = standingOf(c, claim, last)
+		l.standings[i] = standingOf(l.answer, c, claim, last)
 		if l.trust == nil || l.standings[i].Kind != badgeBad {
 			continue
 		}
@@ -356,7 +388,7 @@ func (l *layout) setStandings() {
 const bareID = "\x00no source"
 
 // withBare returns the answer with a citation of the placeholder for each sentence without a source, so that they are
-// marked and followed by a sign.
+// marked and followed by a sign. Only a reader who filtered for them gets that: they may be most of a text.
 func (l *layout) withBare() *ibid.Answer {
 	if len(l.weighed.bare) == 0 {
 		return l.answer
@@ -425,8 +457,8 @@ func (l *layout) markClaim(citations []int) (before, after string) {
 	if len(ids) == 0 {
 		return `<span class="bare` + l.shownClass(wordBare) + `" data-s="` + slug(wordBare) + `">`, "</span>"
 	}
-	return `<mark class="claim` + here.worst.wrongClass() + l.shownClass(here.words...) + `" data-s="` +
-		here.slugs() + `" data-cites="` + template.HTMLEscapeString(strings.Join(ids, " ")) + `">`, "</mark>"
+	return `<mark class="claim` + here.worst.wrongClass() + l.shownClass(here.words...) + `"` + here.attribute() +
+		` data-cites="` + template.HTMLEscapeString(strings.Join(ids, " ")) + `">`, "</mark>"
 }
 
 // shownClass returns the class, after a space, for what the reader filtered for; empty if nothing or something else is.
@@ -450,13 +482,17 @@ func (a *standingSet) add(s *standing) {
 	a.worst.worsen(s)
 }
 
-// slugs returns them as the value of data-s.
-func (a *standingSet) slugs() string {
-	var all []string
+// attribute returns them as the attribute data-s, after a space. What was not checked, and nothing else, has none:
+// thousands of elements of a page may be so.
+func (a *standingSet) attribute() string {
+	if len(a.words) == 1 && a.words[0] == wordUnchecked {
+		return ""
+	}
+	all := make([]string, 0, len(a.words))
 	for _, word := range a.words {
 		all = append(all, slug(word))
 	}
-	return strings.Join(all, " ")
+	return ` data-s="` + strings.Join(all, " ") + `"`
 }
 
 // wrongClass returns the class, after a space, of words marked as wrong or differing; empty if neither.

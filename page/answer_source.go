@@ -14,6 +14,9 @@ import (
 const (
 	// maxShownQuotes is how many bytes of quotes a list of sources shows; after that, only the beginnings of quotes.
 	maxShownQuotes = 512 << 10
+	// maxOpenUses is how many uses and excerpts it shows before a reader opens a source. Of a page with thousands of
+	// citations, they would be nearly all.
+	maxOpenUses = 50
 )
 
 // sourceView is a source as a row shows it: see templates/parts/source.html.
@@ -27,14 +30,19 @@ type sourceView struct {
 	N       int // its place among the answer's sources, from 1
 	Title   string
 	Site    string
-	Letter  string
 	Open    string     // where it can be opened; empty if nowhere
 	Excerpt *quoteView // what was sent of it, if no citation quotes it; else nil
-	Uses    []*useView // what citations take from it
+	Uses    []*useView // what citations take from it, as far as it is shown
 	// Standing is the gravest of its citations; the zero value if no citation names it.
 	Standing standing
 	Active   bool // it is the one that is open beside the text at first
+	Left     int  // how many of its uses, and its excerpt, are not laid out: see [layout.fold]
+
+	all []*useView
 }
+
+// IsFolded reports whether nothing of the source is shown but the source itself.
+func (v *sourceView) IsFolded() bool { return v.Left > 0 && len(v.Uses) == 0 && v.Excerpt == nil }
 
 // IsWrong reports whether a citation of it is wrong or differs, so that its row is open.
 func (v *sourceView) IsWrong() bool { return v.Standing.wrongClass() != "" }
@@ -59,17 +67,19 @@ type useView struct {
 	Saved      *savedLink    // the copy that has the quote; nil if none is known
 	Doubt      badge         // why the quote does not support the claim; zero if nobody says so
 	Found      bool          // the words were found in the source: the answer quotes none
+	Given      bool          // what the answer was given of the source is shown above it
 
 	Differs bool // words of the quote that are not those of the claim are marked
 
-	quote *quote // nil if nothing is quoted
-	word  string // of the standing
+	key       useKey
+	citations []int     // each once
+	ref       *ibid.Ref // of the first one
 }
 
 // Cites returns the ids of all citations of the source, as written in an attribute.
 func (v *sourceView) Cites() string {
-	all := make([]string, 0, len(v.Uses))
-	for _, u := range v.Uses {
+	all := make([]string, 0, len(v.all))
+	for _, u := range v.all {
 		all = append(all, u.Cites)
 	}
 	return strings.Join(all, " ")
@@ -77,7 +87,7 @@ func (v *sourceView) Cites() string {
 
 // Says reports whether there is something to show about the use besides its words.
 func (u *useView) Says() bool {
-	return u.Place != "" || u.Found || u.Quote == nil || u.Confidence != "" || !u.Same || u.Support != "" ||
+	return u.Place != "" || u.Found || u.Quote == nil && !u.Given || u.Confidence != "" || !u.Same || u.Support != "" ||
 		u.Inferred || u.Back == ""
 }
 
@@ -94,13 +104,51 @@ type verdictView struct {
 	URL string // where all feedback on it is shown
 }
 
+// Letter returns the letter on the source's tile.
+func (v *sourceView) Letter() string { return letterOf(v.Source) }
+
+// Row returns a row of a folded source as HTML: its number, which leads to what else is known of it, its title and its
+// site. A template would take most of the time of a page that has thousands.
+func (v *sourceView) Row() template.HTML {
+	var b strings.Builder
+	write := func(parts ...string) {
+		for _, s := range parts {
+			b.WriteString(s)
+		}
+	}
+	escape, number := template.HTMLEscapeString, strconv.Itoa(v.Number)
+	warned := ""
+	if v.IsWrong() {
+		warned = " warned"
+	}
+	write(
+		`<div class="source folded`, warned, `" role="listitem" id="`, v.Prefix, "s-", number,
+		`"><p class="source-name"><a class="n" href="`, escape(panelURL(v.Answer, v.N)), `">`, number, "</a> ",
+	)
+	if v.Open != "" {
+		write(`<a href="`, escape(v.Open), `" rel="nofollow"><bdi>`, escape(v.Title), "</bdi></a>")
+	} else {
+		write("<bdi>", escape(v.Title), "</bdi>")
+	}
+	if v.Site != "" && v.Site != v.Title {
+		write(" <bdi>", escape(v.Site), "</bdi>")
+	}
+	if s := &v.Standing; v.Cited && s.Word != "" && s.Word != wordUnchecked {
+		write(` <span class="standing `, s.Kind, `">`, escape(s.Word), "</span>")
+	}
+	if !v.RetrievedAt.IsZero() {
+		write(` <span class="read">read `, day(v.RetrievedAt), "</span>")
+	}
+	write("</p></div>")
+	return trustedHTML(b.String())
+}
+
 // sourceView lays out the i-th source.
 func (l *layout) sourceView(i int, row *ibid.DocumentSource) *sourceView {
 	s := &l.answer.Sources[i]
 	return &sourceView{
 		Source: s, Answer: l.call.AnswerID, Prefix: l.prefix, Number: row.Index, Cited: row.Cited, N: i + 1,
-		Title: sourceTitle(s), Site: siteOf(s), Letter: letterOf(s),
-		Open: openURL(s),
+		Title: sourceTitle(s), Site: siteOf(s), Open: openURL(s),
 	}
 }
 
@@ -108,14 +156,6 @@ func (l *layout) sourceView(i int, row *ibid.DocumentSource) *sourceView {
 func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 	lost = l.addUses()
 	for _, v := range l.sources {
-		for _, u := range v.Uses {
-			u.finish()
-			u.Same = u.word == v.Standing.Word || u.word == wordNoQuote // which its line shows
-		}
-		quoted := slices.ContainsFunc(v.Uses, func(u *useView) bool { return u.quote != nil })
-		if !quoted && strings.TrimSpace(v.Content) != "" {
-			v.Excerpt = new(l.newQuote(v.Content).view())
-		}
 		if v.Cited {
 			cited = append(cited, v)
 		} else {
@@ -126,7 +166,46 @@ func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 	slices.SortStableFunc(cited, byNumber)
 	slices.SortStableFunc(uncited, byNumber)
 	activate(cited)
+	l.fold(cited, uncited)
 	return cited, uncited, lost
+}
+
+// fold lays out the first uses of the sources, beginning with the sources that have something wrong. The rest is laid
+// out when a reader opens its source.
+func (l *layout) fold(lists ...[]*sourceView) {
+	rest := maxOpenUses
+	for _, first := range [...]bool{true, false} {
+		for _, v := range slices.Concat(lists...) {
+			if (v.Active || v.IsWrong()) != first {
+				continue
+			}
+			n := len(v.all)
+			hasQuote := func(u *useView) bool { return strings.TrimSpace(u.key.quote) != "" }
+			hasExcerpt := !slices.ContainsFunc(v.all, hasQuote) && strings.TrimSpace(v.Content) != ""
+			if hasExcerpt {
+				n++
+			}
+			shown := min(n, rest)
+			switch l.unfolded {
+			case 0:
+				rest -= shown
+			case v.N:
+				shown = n
+			default:
+				shown = 0
+			}
+			v.Left = n - shown
+			if hasExcerpt && shown > 0 {
+				v.Excerpt = new(l.newQuote(v.Content).view())
+				shown--
+			}
+			v.Uses = v.all[:min(shown, len(v.all))]
+			for _, u := range v.Uses {
+				u.Given = v.Excerpt != nil
+				l.layOutUse(u, v)
+			}
+		}
+	}
 }
 
 // activate opens the first of the gravest sources.
@@ -155,7 +234,6 @@ func (l *layout) addUses() (lost []*useView) {
 	known := make(map[useKey]*useView, len(l.answer.Citations))
 	for i := range l.answer.Citations {
 		c := &l.answer.Citations[i]
-		claim := claimOf(l.answer, c)
 		for k := range c.Refs {
 			ref := &c.Refs[k]
 			at, ok := l.index[ref.Source]
@@ -171,22 +249,22 @@ func (l *layout) addUses() (lost []*useView) {
 				key.labels = c.Support.Label
 			}
 			if !ok {
-				u := l.useView(i, ref, &key, claim)
-				u.Source = line(ref.Source)
-				u.finish()
+				u := &useView{key: key, ref: ref, citations: []int{i}, Cites: l.ids[i], Source: line(ref.Source)}
+				l.layOutUse(u, nil)
 				lost = append(lost, u)
 				continue
 			}
 			source := l.sources[at]
 			source.Standing.worsen(&l.standings[i])
-			if u := known[key]; u != nil {
-				l.addCitation(u, i, claim)
-			} else {
-				u = l.useView(i, ref, &key, claim)
-				u.Open = passageURL(source.Source, ref)
-				l.addChange(u, source, c)
+			u := known[key]
+			switch {
+			case u == nil:
+				u = &useView{key: key, ref: ref, citations: []int{i}, Cites: l.ids[i]}
 				known[key] = u
-				source.Uses = append(source.Uses, u)
+				source.all = append(source.all, u)
+			case u.citations[len(u.citations)-1] != i: // it may name the same place twice
+				u.citations = append(u.citations, i)
+				u.Cites += " " + l.ids[i]
 			}
 		}
 	}
@@ -199,23 +277,16 @@ func (l *layout) wordsOf(c *ibid.Citation, ref *ibid.Ref) string {
 	if strings.TrimSpace(ref.Quote) != "" || l.trust == nil || !ok {
 		return ref.Quote
 	}
-	return l.trust.found[c.ID][cleanAddress(l.answer.Sources[at].URL)]
+	return l.trust.found[c.ID][cleanAddress(l.answer.Sources[at].URL)].text
 }
 
-// useView lays out what one citation takes from a source.
-func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string) *useView {
-	c := &l.answer.Citations[citation]
-	u := &useView{
-		Cites:      l.ids[citation],
-		Place:      key.place,
-		Confidence: key.confidence,
-		Check:      l.badge(l.standings[citation].badge),
-		Back:       l.back(citation),
-		Inferred:   key.inferred,
-		Said:       l.lastVerdict(citation),
-		word:       l.standings[citation].Word,
-	}
-	if s := &l.standings[citation]; s.isDoubt() {
+// layOutUse lays out what citations take from a source; a nil source is missing.
+func (l *layout) layOutUse(u *useView, source *sourceView) {
+	first := u.citations[0]
+	c, s := &l.answer.Citations[first], &l.standings[first]
+	u.Place, u.Confidence, u.Inferred = u.key.place, u.key.confidence, u.key.inferred
+	u.Check = l.badge(s.badge)
+	if s.isDoubt() {
 		u.Doubt = s.badge
 	}
 	if b := supportBadge(c.Support); b.Word != wordSupported && b.Kind != badgeClose { // the standing has these
@@ -224,14 +295,25 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 	if !l.readOnly && !l.live {
 		u.Judge = feedbackURL(l.call.AnswerID, c.ID)
 	}
-	if strings.TrimSpace(key.quote) != "" {
-		u.Found = key.quote != ref.Quote
-		u.quote = l.newQuote(key.quote)
-		u.quote.differs = l.differing(citation)
-		u.quote.compare(l.ids[citation], claim)
-		u.Differs = u.quote.differs != ""
+	for _, i := range u.citations {
+		u.Back = cmp.Or(u.Back, l.back(i))
+		u.Said = cmp.Or(u.Said, l.lastVerdict(i))
 	}
-	return u
+	if strings.TrimSpace(u.key.quote) != "" {
+		u.Found = u.key.quote != u.ref.Quote
+		quote := l.newQuote(u.key.quote)
+		quote.differs = l.differing(first)
+		for _, i := range u.citations {
+			quote.compare(l.ids[i], claimOf(l.answer, &l.answer.Citations[i]))
+		}
+		u.Differs = quote.differs != ""
+		u.Quote = new(quote.view())
+	}
+	if source != nil {
+		u.Same = s.Word == source.Standing.Word || s.Word == wordNoQuote // which its line shows
+		u.Open = passageURL(source.Source, u.ref)
+		l.addChange(u, source, c)
+	}
 }
 
 // differing returns the words of a citation's quotes that the claim differs from; empty if there are none.
@@ -241,18 +323,6 @@ func (l *layout) differing(citation int) string {
 		return ""
 	}
 	return claim.Differs[0].Excerpt
-}
-
-// addCitation adds another citation to those of a use.
-func (l *layout) addCitation(u *useView, citation int, claim string) {
-	if id := l.ids[citation]; !strings.HasSuffix(" "+u.Cites, " "+id) {
-		if u.quote != nil {
-			u.quote.compare(id, claim)
-		}
-		u.Cites += " " + id
-	}
-	u.Back = cmp.Or(u.Back, l.back(citation))
-	u.Said = cmp.Or(u.Said, l.lastVerdict(citation))
 }
 
 // addChange adds how a source differs from what a citation quotes of it, and links to both.
@@ -284,13 +354,6 @@ func (l *layout) savedCopy(at int) *savedLink {
 		return nil
 	}
 	return &savedLink{copyURL(l.call.AnswerID, at+1, saved.Hash), saved.Read}
-}
-
-// finish lays out the quote, after all claims were compared with it.
-func (u *useView) finish() {
-	if u.quote != nil {
-		u.Quote = new(u.quote.view())
-	}
 }
 
 // newQuote returns a quote, or only its beginning once the list of sources has shown enough.

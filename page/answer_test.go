@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -383,7 +384,7 @@ func TestFoundWords(t *testing.T) {
 		{"The colony began with a single pair in 1968, after the mill closed.", "1 quote found"},
 		{"", "1 citation without a quote"},
 	} {
-		v := p.answerView(t.Context(), call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
+		v := p.answerView(t.Context(), call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": {text: test.found}}}}})
 		if got := v.Trust.Parts[0].Text; len(v.Trust.Parts) != 1 || got != test.want {
 			t.Errorf("%q: %s, not %s", test.found, got, test.want)
 		}
@@ -438,5 +439,32 @@ func TestChangeSentence(t *testing.T) {
 	}
 	if changeOf(&store.Pin{Detail: []byte("{}")}) != nil || changeOf(&store.Pin{}) != nil {
 		t.Error("a change of nothing")
+	}
+}
+
+// Sources with something wrong are laid out first, wherever they are in a long list.
+func TestWrongSourcesAreUnfolded(t *testing.T) {
+	call := citedCall(400)
+	at := len(call.Answer.Citations) - 3
+	call.Answer.Citations[at].Verification = &ibid.Verification{Status: string(verify.ExcerptAltered)}
+	v := newViews(t).answerView(t.Context(), call, nil)
+	n := 0
+	for _, s := range v.Cited {
+		n += len(s.Uses)
+		if isWrong := s.N == at%200+1; s.IsWrong() != isWrong || s.Active != isWrong || isWrong && s.Left > 0 {
+			t.Errorf("source %d: wrong %t, active %t, %d left", s.N, s.IsWrong(), s.Active, s.Left)
+		}
+	}
+	if n != maxOpenUses {
+		t.Errorf("%d uses are laid out", n)
+	}
+}
+
+// A page whose reader has left is not laid out, however far it was.
+func TestAnswerViewOfLeftReader(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if v := newViews(t).answerView(ctx, citedCall(10), nil); v.Text != "" || len(v.Cited) > 0 {
+		t.Errorf("%d sources", len(v.Cited))
 	}
 }

@@ -151,6 +151,16 @@ var legend = []badge{
 	{Kind: badgeNone, Word: wordNoQuote, Title: "The source was read; the answer quotes nothing from it to look for."},
 }
 
+// legendOf returns the explanations of the signs of these parts.
+func legendOf(parts []trustPart) (list []badge) {
+	for _, b := range legend {
+		if slices.ContainsFunc(parts, func(p trustPart) bool { return p.Word == b.Word }) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
 // badgeByCode finds badges by their subject and code.
 var badgeByCode = func() map[subject]map[string]badge {
 	all := map[subject]map[string]badge{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 // element's attributes name its citations and rows.
 type chip struct {
 	n         int    // its place among the chips, from 1
+	at        int    // its place in the text
 	rows      string // the numbers of its sources
 	citations []int
 	here      standingSet
@@ -37,7 +39,7 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	if len(m.Items) == 0 {
 		return bare
 	}
-	c := &chip{n: len(l.chips) + 1}
+	c := &chip{n: len(l.chips) + 1, at: m.At}
 	l.chips = append(l.chips, c)
 	var rows []int
 	for i := range m.Items {
@@ -61,7 +63,9 @@ func (l *layout) writeChip(m ibid.Marker) string {
 		c.link = cmp.Or(l.links[at], c.link)
 	}
 	c.number = first.Number
-	c.name = template.HTMLEscapeString(text.Shorten(shortName(source.Site, source.Title), maxLabel))
+	if source.Title != untitled(source.ID) { // which would only repeat a number
+		c.name = template.HTMLEscapeString(text.Shorten(shortName(source.Site, source.Title), maxLabel))
+	}
 	if place := l.pagesOf(first); place != "" {
 		c.rest += " <span>" + template.HTMLEscapeString(place) + "</span>"
 	}
@@ -80,7 +84,10 @@ func (l *layout) withChips(html template.HTML) template.HTML {
 	parts := strings.Split(string(html), "\x00") // text, number, text, number, …, text
 	if l.merges {
 		for i := 1; i+2 < len(parts); i += 2 {
-			l.chipOf(parts[i]).merge(l.chipOf(parts[i+2]), parts[i+1])
+			c, next := l.chipOf(parts[i]), l.chipOf(parts[i+2])
+			if c != nil && next != nil && !l.hasBare(c.at, next.at) && !endsBlock(parts[i+1]) {
+				c.merge(next)
+			}
 		}
 	}
 	var b strings.Builder
@@ -109,11 +116,16 @@ func (l *layout) chipOf(number string) *chip {
 	return l.chips[n-1]
 }
 
-// merge makes the next chip stand for this one too, if both are about the same sources, neither says that something is
-// wrong, and what is between them is in the same paragraph and has no sentence without a source.
-func (c *chip) merge(next *chip, between string) {
-	if c == nil || next == nil || c.rows != next.rows || c.name != next.name || c.rest != next.rest ||
-		!c.isQuiet() || !next.isQuiet() || strings.Contains(between, `class="bare`) || endsBlock(between) {
+// hasBare reports whether a stretch of the text has words of a sentence without a source.
+func (l *layout) hasBare(from, to int) bool {
+	at := sort.Search(len(l.weighed.bare), func(i int) bool { return l.weighed.bare[i].End > from })
+	return at < len(l.weighed.bare) && l.weighed.bare[at].Start < to
+}
+
+// merge makes the next chip of a paragraph stand for this one too, if both are about the same sources, and neither says
+// that something is wrong.
+func (c *chip) merge(next *chip) {
+	if c.rows != next.rows || c.name != next.name || c.rest != next.rest || !c.isQuiet() || !next.isQuiet() {
 		return
 	}
 	c.into = next
@@ -155,29 +167,34 @@ func (c *chip) shown() *chip {
 // appendChip writes a chip. The name of a source that was named before is not shown.
 func (l *layout) appendChip(b *strings.Builder, c *chip, named bool) {
 	worst := &c.here.worst
-	class := ""
-	if named {
-		class = ` class="unseen"`
-	}
-	words := `<span class="n">` + strconv.Itoa(c.number) + "</span> <bdi" + class + ">" + c.name + "</bdi>" + c.rest
-	if worst.Word != wordUnchecked {
-		words = `<span class="unseen">` + worst.Word + ": </span>" + words
-	}
-	if worst.Note != "" {
-		words += ` <span class="note">` + template.HTMLEscapeString(worst.Note) + "</span>"
-	}
 	cites := make([]string, 0, len(c.citations))
 	for i, citation := range c.citations {
 		if i == 0 || citation != c.citations[i-1] {
 			cites = append(cites, l.ids[citation])
 		}
 	}
-	fmt.Fprintf(
-		b, `<ibid-cite id="%sm-%d" data-s="%s" data-cites="%s" data-n="%s">`+
-			`<a class="chip %s" href="%s">%s</a></ibid-cite>`,
-		l.prefix, c.n, c.here.slugs(), template.HTMLEscapeString(strings.Join(cites, " ")), c.rows,
-		worst.Kind+l.shownClass(c.here.words...), template.HTMLEscapeString(c.link), words,
+	write := func(parts ...string) {
+		for _, s := range parts {
+			b.WriteString(s)
+		}
+	}
+	write(
+		`<ibid-cite id="`, l.prefix, "m-", strconv.Itoa(c.n), `"`, c.here.attribute(), ` data-cites="`,
+		template.HTMLEscapeString(strings.Join(cites, " ")), `" data-n="`, c.rows, `"><a class="chip `, worst.Kind,
+		l.shownClass(c.here.words...), `" href="`, template.HTMLEscapeString(c.link), `">`,
 	)
+	if worst.Word != wordUnchecked {
+		write(`<span class="unseen">`, worst.Word, ": </span>")
+	}
+	write(`<span class="n">`, strconv.Itoa(c.number), "</span> <bdi")
+	if named {
+		write(` class="unseen"`)
+	}
+	write(">", c.name, "</bdi>", c.rest)
+	if worst.Note != "" {
+		write(` <span class="note">`, template.HTMLEscapeString(worst.Note), "</span>")
+	}
+	write("</a></ibid-cite>")
 }
 
 // isBare reports whether an item of a marker says that a sentence has no source.

@@ -28,12 +28,13 @@ type Upstream struct{ Name, Provider string }
 type firstCall struct {
 	Upstream
 
-	Base string // the address of this server
-	Key  string // the environment variable that usually holds a key
+	Base  string // the address of this server
+	Key   string // the environment variable that usually holds a key
+	Model string // to ask
 }
 
 func firstCallOf(base string, u Upstream) firstCall {
-	c := firstCall{u, base, "API_KEY"}
+	c := firstCall{u, base, "API_KEY", call.DefaultModel(u.Provider)}
 	if p, ok := call.FindProvider(u.Provider); ok && len(p.KeyEnv) > 0 {
 		c.Key = p.KeyEnv[0]
 	}
@@ -90,17 +91,11 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	if err != nil {
 		return err
 	}
-	feedback, err := p.feedbackOf(ctx, r.Who.Tenant, id)
+	o, err := p.optionsFor(ctx, r, answer)
 	if err != nil {
 		return err
 	}
-	known, err := p.trustOf(ctx, r, answer)
-	if err != nil {
-		return err
-	}
-	body.Hero = p.answerView( //nolint:contextcheck // it may take longer than ctx
-		r.Context(), answer, &answerOptions{feedback: feedback, readOnly: !mayWrite(r), trust: known},
-	)
+	body.Hero = p.answerView(r.Context(), answer, o) //nolint:contextcheck // it may take longer than ctx
 	// The hero's question is on the page once.
 	body.Questions = slices.DeleteFunc(slices.Clone(body.Questions), func(q string) bool {
 		return q == body.Hero.Heading

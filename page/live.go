@@ -343,7 +343,7 @@ func (s *liveStream) mayGrow(whole *wholeAnswer) bool {
 	a := whole.call.Answer
 	isUnread := func(c ibid.Citation) bool { return c.Verification == nil }
 	return s.p.isNew(whole.call, liveLate) && (a.Complete && len(a.Citations) == 0 ||
-		s.p.o.Rechecks && slices.ContainsFunc(a.Citations, isUnread) || whole.call.Publish && !whole.signed)
+		s.p.o.Recheck != nil && slices.ContainsFunc(a.Citations, isUnread) || whole.call.Publish && !whole.signed)
 }
 
 // isNew reports whether an answer that can still change ended less than the given time ago.
@@ -354,13 +354,8 @@ func (p *Page) isNew(call *store.Call, than time.Duration) bool {
 
 // isChecking reports whether sources of an answer that has just ended are still to be read.
 func (p *Page) isChecking(call *store.Call) bool {
-	isUnread := func(c ibid.Citation) bool {
-		return c.Verification == nil && slices.ContainsFunc(c.Refs, func(ref ibid.Ref) bool {
-			source := call.Answer.Source(ref.Source)
-			return source != nil && openURL(source) != ""
-		})
-	}
-	return p.isNew(call, liveChecking) && p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread)
+	isUnread := func(c ibid.Citation) bool { return c.Verification == nil && hasPage(call.Answer, &c) }
+	return p.isNew(call, liveChecking) && p.o.Recheck != nil && slices.ContainsFunc(call.Answer.Citations, isUnread)
 }
 
 func (s *liveStream) end() error {

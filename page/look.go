@@ -12,14 +12,11 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
-	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
-
-// pastedUpstream is the upstream of an answer that was pasted.
-const pastedUpstream = "pasted"
 
 const (
 	// pastedFor is how long a pasted answer is kept in memory.
@@ -115,14 +112,14 @@ func (p *Page) look(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	call := &store.Call{
-		AnswerID: gateway.NewAnswerID(), Tenant: r.Who.Tenant, Upstream: pastedUpstream, Status: http.StatusOK,
-		Started: time.Now(), Answer: decoded,
+	call, err := gateway.NewGiven(r.Request, r.Who)
+	if err != nil {
+		release()
+		return err
 	}
-	if asked, err := calls.ReadRequest(decoded.Format, opts.Request); err == nil && isJSON(field("given")) {
-		for _, m := range asked.Messages {
-			call.Prompt = append(call.Prompt, store.Message{Role: m.Role, Text: m.Text})
-		}
+	call.Publish = false // its reader has not asked for it
+	if call.Answer = decoded; isJSON(field("given")) {
+		api.AddPrompt(call, &opts)
 	}
 	p.pasted.add(call, release)
 	http.Redirect(w, r.Request, answerURL(call.AnswerID), http.StatusSeeOther)
@@ -140,7 +137,7 @@ func (p *Page) keep(w *httpx.Reply, r *httpx.Request) error {
 	if call == nil {
 		return errNotFound
 	}
-	if err := p.o.Store.Put(r.Context(), []*store.Call{call}); err != nil {
+	if err := p.o.API.Keep(r.Context(), call); err != nil {
 		return err
 	}
 	p.pasted.remove(call)
@@ -150,7 +147,7 @@ func (p *Page) keep(w *httpx.Reply, r *httpx.Request) error {
 
 // isPasted reports whether an answer was pasted and is not stored.
 func (p *Page) isPasted(call *store.Call) bool {
-	return call.Upstream == pastedUpstream && p.pasted.find(call.Tenant, call.AnswerID) != nil
+	return call.Upstream == gateway.GivenUpstream && p.pasted.find(call.Tenant, call.AnswerID) != nil
 }
 
 func isJSON(s string) bool { return strings.HasPrefix(strings.TrimSpace(s), "{") }

@@ -79,13 +79,27 @@ func short(s string, n int) string {
 // sourceTitle returns a name for a source: one line that is never empty and does not change the direction of the text
 // around it.
 func sourceTitle(s *ibid.Source) string {
-	for _, name := range [...]string{s.Title, s.Filename, siteOf(s), s.URL, s.ID} {
+	for _, name := range [...]string{s.Title, s.Filename, siteOf(s), s.URL, untitled(s.ID), s.ID} {
 		if name = line(name); name != "" {
 			return name
 		}
 	}
 	return "untitled"
 }
+
+// untitled returns the name of a source that has none: "Document 1" for the id document:0, which decoding gives to the
+// first document without an id. It is empty for an id that a provider or a program gave.
+func untitled(id string) string {
+	kind, number, ok := strings.Cut(id, ":")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 0 || !slices.Contains(namelessKinds, ibid.SourceKind(kind)) {
+		return ""
+	}
+	return strings.ToUpper(kind[:1]) + kind[1:] + " " + strconv.Itoa(n+1)
+}
+
+// namelessKinds are the kinds of sources that may have neither a title nor an address.
+var namelessKinds = []ibid.SourceKind{ibid.DocumentKind, ibid.File, ibid.Tool, ibid.Image}
 
 // siteOf returns where a source is from: its host as by [shownHost], without www.; else its file name; empty if neither
 // is known. If the address is a redirect, it is the site that the provider named.

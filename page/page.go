@@ -47,8 +47,9 @@ type Options struct {
 	Chat    *chat.Chat       // nil disables asking questions
 	// Verifies allows readers to verify answers. The API does it, as for POST /v1/verify.
 	Verifies bool
-	// Rechecks says that cited sources are re-read on a schedule, so that readers may also have them read now.
-	Rechecks bool
+	// Recheck has the sources that an answer cites read now, and returns how many will be: none if all were read seconds
+	// ago. If it is nil, sources are not read again.
+	Recheck func(ctx context.Context, call *store.Call) (int, error)
 	// Strategies can be compared with each other.
 	Strategies []experiment.Strategy
 	Logger     *slog.Logger // nil disables logging
@@ -74,7 +75,8 @@ type Page struct {
 	pasted   pastedAnswers
 	arriving arriving // answers asked for on a page that have not ended
 
-	weighings weighings
+	weighings  weighings
+	verifyings verifyings
 }
 
 // New returns a page.
@@ -103,7 +105,10 @@ func New(o *Options) (*Page, error) {
 
 // Close ends the open streams, which would otherwise delay the shutdown of a server: pass it to
 // http.Server.RegisterOnShutdown.
-func (p *Page) Close() { p.close() }
+func (p *Page) Close() {
+	p.close()
+	p.verifyings.running.Wait()
+}
 
 // ServeHTTP serves the paths of the page. Any other path is answered with an error page.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,6 +115,9 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 	if n == 0 {
 		return store.ErrNotFound
 	}
+	if q := r.URL.Query(); q.Has("row") {
+		return p.showRow(ctx, w, r, call, n)
+	}
 	s := &call.Answer.Sources[n-1]
 	body := &panelBody{
 		Source: s, Fragment: r.URL.Query().Has("fragment"), N: n, AnswerID: call.AnswerID, Title: sourceTitle(s),
@@ -142,6 +146,27 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 		writeBody(w, r, &response{status: http.StatusOK, mediaType: mediaHTML, body: html})
 	}
 	return err
+}
+
+// showRow shows a row of the list of an answer's sources, with all that citations take from it.
+func (p *Page) showRow(ctx context.Context, w *httpx.Reply, r *httpx.Request, call *store.Call, n int) error {
+	o, err := p.optionsFor(ctx, r, call)
+	if err != nil {
+		return err
+	}
+	o.prefix, o.unfolded = idPrefix(r.URL.Query().Get("row")), n
+	v := p.answerView(r.Context(), call, o) //nolint:contextcheck // it may take longer than ctx
+	for _, row := range slices.Concat(v.Cited, v.Uncited) {
+		if row.N != n {
+			continue
+		}
+		html, err := p.fragment("answer", "source", row)
+		if err == nil {
+			writeBody(w, r, &response{status: http.StatusOK, mediaType: mediaHTML, body: html})
+		}
+		return err
+	}
+	return errNotFound
 }
 
 // firstRef returns the first ref to a source that quotes it, else the first one; nil if there is none.
@@ -373,7 +398,7 @@ func (o *panel) addClaim(citation int) {
 		claim: claim,
 		Text:  plainWords(claim),
 		URL:   answerURL(o.call.AnswerID),
-		Badge: standingOf(c, reportOf(o.claims, citation), nil).badge,
+		Badge: standingOf(o.call.Answer, c, reportOf(o.claims, citation), nil).badge,
 	}
 	if o.may {
 		one.Judge = feedbackURL(o.call.AnswerID, c.ID)

@@ -28,6 +28,7 @@ import (
 	"github.com/ibidhq/ibid/page"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -77,8 +78,9 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	tb.Cleanup(func() { _ = w.store.Close() })
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	tb.Cleanup(func() { _ = fetcher.Close() })
+	checker := support.Remember(&support.Lexical{}, 20_000) // as the server's
 	verifier := func(tenant string) *verify.Verifier {
-		return &verify.Verifier{Fetcher: fetcher, Memory: w.store.Memory(tenant)}
+		return &verify.Verifier{Fetcher: fetcher, Memory: w.store.Memory(tenant), Checker: checker}
 	}
 	guard := gateway.NewGuard(&gateway.GuardOptions{Store: w.store})
 	strategies := append(experiment.Builtin(), experiment.Strategy{Name: "judged", Version: 1, PostHoc: true, Threshold: 0.5, Scorer: "bm25", Checker: "judge"})

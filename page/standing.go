@@ -76,16 +76,20 @@ func (s *standing) isDoubt() bool {
 // slug returns a word as a value of data-s and of the parameter show.
 func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
 
-// standingOf returns the gravest result known for a citation: of reading its sources again, of comparing the claim with
-// the quotes, of a checker when it was stored, and of a reader's last verdict.
-func standingOf(c *ibid.Citation, claim *verify.ClaimReport, said *verdict) standing {
+// standingOf returns the gravest result known for a citation of an answer: of reading its sources again, of comparing
+// the claim with the quotes, of a checker when it was stored, and of a reader's last verdict. It has no word for one that
+// was compared with what the answer was given, if there is nothing to read again and nothing to say.
+func standingOf(a *ibid.Answer, c *ibid.Citation, claim *verify.ClaimReport, said *verdict) standing {
 	of := readStanding(c.Verification)
+	if of.Word == wordUnchecked && claim != nil && !hasPage(a, c) {
+		of = standing{badge: badge{Kind: badgeNone}}
+	}
 	if of.Word == wordFound && claim == nil && quotesNothing(c) {
 		of.Kind, of.Word = badgeNone, wordNoQuote
 		of.Title = "The source was read. The answer quotes nothing from it to look for."
 	}
 	switch s := supportStanding(c, claim, of.Word == wordFound); {
-	case s.Word == wordSupported && (of.Word == wordFound || of.Word == wordUnchecked || of.Word == wordNoQuote):
+	case s.Word == wordSupported && slices.Contains([]string{"", wordFound, wordUnchecked, wordNoQuote}, of.Word):
 		of = s
 	case s.Word != wordSupported && s.Word != "": // an empty result is the least grave
 		of.worsen(&s)
@@ -104,6 +108,14 @@ func standingOf(c *ibid.Citation, claim *verify.ClaimReport, said *verdict) stan
 		}
 	}
 	return of
+}
+
+// hasPage reports whether a source of a citation can be read on the web.
+func hasPage(a *ibid.Answer, c *ibid.Citation) bool {
+	return slices.ContainsFunc(c.Refs, func(ref ibid.Ref) bool {
+		source := a.Source(ref.Source)
+		return source != nil && openURL(source) != ""
+	})
 }
 
 // readStanding returns the result of reading the sources of a citation again.

@@ -538,7 +538,7 @@ func TestRunChecked(t *testing.T) {
 	}))
 	t.Cleanup(source.Close)
 	w := &world{servertest.Start(t, &servertest.Setup{Providers: []string{"openai"}, Configure: func(c *server.Config) {
-		c.Publish.Recheck = time.Second
+		c.Publish.Recheck = server.Recheck{Every: time.Second}
 		c.Publish.Allow = server.Networks{netip.MustParsePrefix("127.0.0.0/8")}
 	}})}
 	body := testenv.Must(json.Marshal(map[string]any{

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -15,7 +16,9 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -25,8 +28,6 @@ const (
 	// polled.
 	checkWait = 10 * time.Second
 	checkLook = 300 * time.Millisecond
-	// checkAgain is how long ago a source must have been read before a reader can have it read again.
-	checkAgain = 5 * time.Second
 )
 
 // trust is what the page of an answer knows about it in addition to the answer.
@@ -38,6 +39,7 @@ type trust struct {
 	signer   string                 // who signs it: a host, or "this server"
 	verify   string                 // where the manifest is verified; empty if nowhere
 	again    string                 // where a reader can have the sources read again; empty if nowhere
+	turn     string                 // the setting with which the sources would be read; empty if they are, or none can be
 	page     string                 // the address of the answer's page
 	show     string                 // slug of the standing that the reader filtered for; empty for all
 	// differing is the number of citations whose result changed when a reader had their sources read again; empty if no
@@ -69,15 +71,19 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 	for i := range call.Answer.Sources {
 		hasWeb = hasWeb || openURL(&call.Answer.Sources[i]) != ""
 	}
-	if p.o.Rechecks && hasWeb && !p.isPasted(call) && (r.Who.May(store.ScopeVerify) || r.Who.Token == "") {
+	switch may := r.Who.May(store.ScopeVerify) || r.Who.Token == ""; {
+	case !hasWeb || !may || p.isPasted(call):
+	case p.o.Recheck != nil:
 		t.again = answerURL(call.AnswerID) + "/check"
+	default:
+		t.turn = "ibid serve --recheck 24h"
 	}
 	if since := int64(number(r, "checking")); since > 0 {
 		pins, err := p.o.Store.AnswerPins(ctx, r.Who.Tenant, call.AnswerID)
 		if err != nil {
 			return nil, err
 		}
-		t.late = !isChecked(pins, time.UnixMicro(since))
+		t.late = !isChecked(pins, time.UnixMicro(since), 1)
 	}
 	pins, err := p.pinsOf(ctx, r.Who.Tenant, call)
 	if err != nil || pins == nil {
@@ -110,7 +116,8 @@ func (p *Page) pinsOf(ctx context.Context, tenant string, call *store.Call) ([]s
 // needsPins reports whether the citations of an answer lack something that its page shows of them.
 func needsPins(a *ibid.Answer) bool {
 	return slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool {
-		return quoteBadge(c.Verification).Kind == badgeBad || c.Verification != nil && quotesNothing(&c)
+		return quoteBadge(c.Verification).Kind == badgeBad ||
+			c.Verification != nil && (quotesNothing(&c) || slices.ContainsFunc(c.Refs, isCutShort))
 	})
 }
 
@@ -123,18 +130,29 @@ func (p *Page) weighedWith(ctx context.Context, call *store.Call, pins []store.P
 	return p.weighings.of(ctx, call, found)
 }
 
-// foundIn returns the excerpts of pins.
+// isCutShort reports whether the quote of a ref says that its source has more.
+func isCutShort(r ibid.Ref) bool {
+	before, after := snapshot.CutShort(r.Quote)
+	return before || after
+}
+
+// foundIn returns the excerpts of pins, with what their sources had around those that were cut short.
 func foundIn(pins []store.Pin) excerpts {
 	found := excerpts{}
 	for i := range pins {
 		pin := &pins[i]
-		if pin.Claim.Excerpt == nil || found[pin.Citation][pin.URL] != "" {
+		if pin.Claim.Excerpt == nil || found[pin.Citation][pin.URL].text != "" {
 			continue
 		}
 		if found[pin.Citation] == nil {
-			found[pin.Citation] = map[string]string{}
+			found[pin.Citation] = map[string]sourceWords{}
 		}
-		found[pin.Citation][pin.URL] = pin.Claim.Excerpt.Exact
+		words := sourceWords{text: pin.Claim.Excerpt.Exact}
+		var result verify.SourceResult
+		if json.Unmarshal(pin.Detail, &result) == nil && result.Passage != "" {
+			words = sourceWords{result.Excerpt, result.Passage}
+		}
+		found[pin.Citation][pin.URL] = words
 	}
 	return found
 }
@@ -153,7 +171,7 @@ func (p *Page) countStandings(
 	defer cancel()
 	claims := p.weighedWith(comparing, call, pins).claims
 	for i := range call.Answer.Citations {
-		counts = countBadge(counts, standingOf(&call.Answer.Citations[i], reportOf(claims, i), nil).badge)
+		counts = countBadge(counts, standingOf(call.Answer, &call.Answer.Citations[i], reportOf(claims, i), nil).badge)
 	}
 	slices.SortStableFunc(counts, func(a, b countedBadge) int {
 		return (&standing{badge: a.badge}).rank() - (&standing{badge: b.badge}).rank()
@@ -222,6 +240,7 @@ type trustView struct {
 	Checked time.Time // when a source was last read again; zero if none was
 	Ago     string
 	Again   string
+	Turn    string  // the setting with which sources are read; empty if they are, or none can be
 	Late    bool    // sources are still being read again
 	Read    string  // the result of just having had them read again; else empty
 	Show    string  // the filter
@@ -246,7 +265,7 @@ func (l *layout) trustLine() *trustView {
 	if t == nil || l.live || l.answer.Text == "" || l.strip && len(l.answer.Sources) == 0 {
 		return nil
 	}
-	v := &trustView{Verify: t.verify, Again: t.again, Late: t.late, All: t.page}
+	v := &trustView{Verify: t.verify, Again: t.again, Turn: t.turn, Late: t.late, All: t.page}
 	if n, err := strconv.Atoi(t.differing); err == nil {
 		v.Read = "Its sources were read again just now: nothing changed."
 		if n > 0 {
@@ -256,9 +275,6 @@ func (l *layout) trustLine() *trustView {
 	}
 	if t.manifest != nil {
 		v.Signed = map[string]string{"unchecked": "signed by " + t.signer, "none": "not signed"}[t.manifest.Badge.Code]
-	}
-	if !l.strip {
-		v.Legend = legend
 	}
 	counts, first := map[string]int{}, map[string]badge{}
 	for i := range l.standings {
@@ -286,8 +302,6 @@ func (l *layout) trustLine() *trustView {
 		}
 		part := trustPart{badge: first[word], Count: n, Slug: slug(word), On: t.show == slug(word)}
 		switch word {
-		case wordSupported: // several quotes for one sentence each count
-			part.Text = counted(n, "quote supported", "quotes supported")
 		case wordNoQuote:
 			part.Text = counted(n, "citation without a quote", "citations without a quote")
 		case wordBare:
@@ -303,6 +317,12 @@ func (l *layout) trustLine() *trustView {
 			v.Show, part.URL = part.Slug, t.page
 		}
 		v.Parts = append(v.Parts, part)
+	}
+	switch {
+	case l.strip:
+		v.Turn = ""
+	case len(v.Parts) > 0:
+		v.Legend = legendOf(v.Parts)
 	}
 	if l.checking {
 		v.Again = ""
@@ -414,7 +434,7 @@ func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	if !p.o.Rechecks {
+	if p.o.Recheck == nil {
 		return errNotFound
 	}
 	begun := time.Now()
@@ -422,7 +442,7 @@ func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	n, err := p.o.Store.RecheckNow(r.Context(), call, checkAgain)
+	n, err := p.o.Recheck(r.Context(), call)
 	if err != nil {
 		return err
 	}
@@ -432,7 +452,7 @@ func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 	}
 	after := before
 	if n > 0 {
-		if after, err = p.awaitCheck(r.Context(), r.Who.Tenant, call.AnswerID, begun); err != nil {
+		if after, err = p.awaitCheck(r.Context(), call, begun, n); err != nil {
 			return err
 		}
 	}
@@ -463,24 +483,31 @@ func countDiffering(before, after []store.Pin) int {
 	return n
 }
 
-// isChecked reports whether the sources of all pins were read since a time.
-func isChecked(pins []store.Pin, since time.Time) bool {
-	return len(pins) > 0 && !slices.ContainsFunc(pins, func(pin store.Pin) bool { return pin.CheckedAt.Before(since) })
+// isChecked reports whether all pins, which are of at least so many sources, were compared since a time.
+func isChecked(pins []store.Pin, since time.Time, sources int) bool {
+	read := map[string]bool{}
+	for i := range pins {
+		if pins[i].CheckedAt.Before(since) {
+			return false
+		}
+		read[pins[i].URL] = true
+	}
+	return len(read) >= sources
 }
 
-// awaitCheck waits until everything known to be cited was compared again, and returns the new pins; nil if it takes
-// longer.
-func (p *Page) awaitCheck(ctx context.Context, tenant, answerID string, since time.Time) ([]store.Pin, error) {
+// awaitCheck waits until so many sources of an answer were read again, and all that is known to be cited was compared,
+// and returns the new pins; nil if it takes longer.
+func (p *Page) awaitCheck(ctx context.Context, call *store.Call, since time.Time, sources int) ([]store.Pin, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkWait)
 	defer cancel()
 	tick := time.NewTicker(checkLook)
 	defer tick.Stop()
 	for {
-		pins, err := p.o.Store.AnswerPins(ctx, tenant, answerID)
+		pins, err := p.o.Store.AnswerPins(ctx, call.Tenant, call.AnswerID)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			return nil, err
-		case err == nil && isChecked(pins, since):
+		case err == nil && isChecked(pins, since, sources):
 			return pins, nil
 		}
 		select {

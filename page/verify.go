@@ -40,6 +40,8 @@ type verifyPage struct {
 	Wrong   string
 	Report  *reportView // nil if nothing was verified yet
 
+	Progress *verifyProgress // nil if none is running
+
 	Heading string      // what the report is about; empty if there is none
 	Link    string      // its address; empty if it has none
 	Tabs    *answerTabs // the pages about it; nil if it is not an answer of this server
@@ -104,7 +106,7 @@ func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 		if err != nil {
 			return err
 		}
-		if _, err = p.verifyOwn(r, own, pins, 0); err != nil {
+		if _, _, err = p.verifyOwn(r, own, pins, 0, true); err != nil {
 			return err
 		}
 		http.Redirect(w, r.Request, verificationURL(own.AnswerID), http.StatusSeeOther)
@@ -166,10 +168,10 @@ func (p *Page) ownAnswer(r *httpx.Request, order *api.Verification) *store.Call 
 	return call
 }
 
-// verifyOwn verifies an answer of this server, which has these pins: its published manifest if there is one, else its
+// reportOwn verifies an answer of this server, which has these pins: its published manifest if there is one, else its
 // quotes. Known results for sources may be up to age old.
-func (p *Page) verifyOwn(
-	r *httpx.Request, call *store.Call, pins []store.Pin, age time.Duration,
+func (p *Page) reportOwn(
+	r *httpx.Request, call *store.Call, pins []store.Pin, age time.Duration, progress func(verify.Progress),
 ) (*reportView, error) {
 	published, err := p.manifestOf(r.Context(), r.Who.Tenant, call)
 	if err != nil {
@@ -180,7 +182,9 @@ func (p *Page) verifyOwn(
 		Bare: bareSentences(call.Answer, p.weighedWith(r.Context(), call, pins)),
 	}
 	if published != nil && published.Digest != "" {
-		order := &api.Verification{URL: servedURL(v.base, call.AnswerID), MaxAge: int64(age / time.Second)}
+		order := &api.Verification{
+			URL: servedURL(v.base, call.AnswerID), MaxAge: int64(age / time.Second), Progress: progress,
+		}
 		if r.Who.Token != "" { // the answer itself is not public
 			order.URL = v.base + published.URL
 		}
@@ -189,7 +193,7 @@ func (p *Page) verifyOwn(
 		}
 		v.unsigned = "signed, not checked: the published answer cannot be read from here"
 	}
-	order := &api.Verification{MaxAge: int64(age / time.Second)}
+	order := &api.Verification{MaxAge: int64(age / time.Second), Progress: progress}
 	if order.Text, err = call.Answer.Document(nil).JSON(); err != nil {
 		return nil, err
 	}
@@ -218,9 +222,12 @@ func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
 		if err != nil {
 			return err
 		}
-		if body.Report, err = p.verifyOwn(r, call, pins, readAgo(pins)); err != nil {
+		if body.Report, body.Progress, err = p.verifyOwn(r, call, pins, readAgo(pins), false); err != nil {
 			problem := gateway.ProblemOf(err)
 			body.Report, body.Wrong, v.Status = nil, sentence(problem.Detail), problem.Status
+		}
+		if body.Progress != nil { // with scripts or without
+			w.Header().Set("Refresh", strconv.Itoa(progressAgain))
 		}
 	}
 	return p.show(w, r, v)

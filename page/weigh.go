@@ -81,9 +81,12 @@ func reportOf(claims []verify.ClaimReport, citation int) *verify.ClaimReport {
 	return &claims[citation]
 }
 
-// excerpts are the words found in sources for citations that quote nothing, by the citation's id and the address of the
-// source.
-type excerpts map[string]map[string]string
+// excerpts are the words found in sources for citations that quote nothing, and for quotes that were cut short, by the
+// citation's id and the address of the source.
+type excerpts map[string]map[string]sourceWords
+
+// sourceWords are words of a source. Passage is what stands around a quote that was cut short.
+type sourceWords struct{ text, passage string }
 
 // sum returns a checksum of them.
 func (e excerpts) sum() uint64 {
@@ -91,8 +94,9 @@ func (e excerpts) sum() uint64 {
 	for citation, of := range e {
 		for address, words := range of {
 			h := fnv.New64a()
-			_, _ = h.Write([]byte(citation + "\x00" + address + "\x00" + words)) // never fails
-			sum += h.Sum64()                                                     // in any order
+			key := strings.Join([]string{citation, address, words.text, words.passage}, "\x00")
+			_, _ = h.Write([]byte(key)) // never fails
+			sum += h.Sum64()            // in any order
 		}
 	}
 	return sum
@@ -104,12 +108,16 @@ func (e excerpts) sum() uint64 {
 func weigh(ctx context.Context, a *ibid.Answer, found excerpts) *weighed {
 	made := &weighed{claims: make([]verify.ClaimReport, len(a.Citations))}
 	claims, err := verify.CheckCitations(ctx, a, &verify.CitationOptions{
-		Plain: plainWords, Most: maxWeighed, Quote: func(c *ibid.Citation, ref *ibid.Ref) string {
+		Plain: plainWords, Most: maxWeighed, Quote: func(c *ibid.Citation, ref *ibid.Ref) (quote, passage string) {
 			s := a.Source(ref.Source)
-			if s == nil || strings.TrimSpace(ref.Quote) != "" || len(found[c.ID]) == 0 {
-				return verify.Given(a, ref)
+			if s == nil || len(found[c.ID]) == 0 {
+				return verify.Given(a, ref), ""
 			}
-			return found[c.ID][cleanAddress(s.URL)]
+			words := found[c.ID][cleanAddress(s.URL)]
+			if strings.TrimSpace(ref.Quote) != "" && words.passage == "" {
+				return ref.Quote, ""
+			}
+			return words.text, words.passage
 		},
 	})
 	if err == nil {

@@ -24,7 +24,8 @@ var audited = map[string]store.AuditAction{
 	"POST /ui/alerts":         store.AuditAlertSeen,
 	"POST /ui/login":          store.AuditLoginFailed,
 
-	"POST /v1/decode": "", "POST /v1/prompt": "", "POST /v1/verify": "", "POST /ui/verify": "", "POST /mcp": "",
+	"POST /v1/decode": "", "POST /v1/prompt": "", "POST /v1/check": "",
+	"POST /v1/attribute": "", "POST /v1/trail": "", "POST /v1/render": "", "POST /v1/answers": "", "POST /v1/verify": "", "POST /ui/verify": "", "POST /mcp": "",
 	"POST /ui/answers/{id}/check": "", "POST /v1/stream-token": "", "POST /ui/logout": "",
 	"POST /v1/chat": "", "DELETE /v1/chat/{id}/stream": "", "POST /ui/ask": "", "POST /ui/answers/{id}/stop": "",
 	"POST /{upstream}/{path...}": "", "POST /v1/runs": "", "POST /v1/runs/{id}/steps": "",

@@ -106,8 +106,11 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 		}
 		k.line("chat", strings.Join([]string{"/" + p.Upstream, p.Model, key}, "\t"), nil)
 	}
-	if every := c.Publish.Recheck; every > 0 {
-		k.line("recheck", "every "+every.String(), nil)
+	switch when := c.recheck(); {
+	case when.Once:
+		k.line("recheck", "once, after each answer", nil)
+	case when.Every > 0:
+		k.line("recheck", "every "+when.Every.String(), nil)
 	}
 	k.operatorLines()
 	if c.OTLP != "" {
@@ -117,6 +120,7 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 		}
 		k.line("otlp", Redacted(c.OTLP), err)
 	}
+	k.mappings()
 	for _, u := range c.upstreams() {
 		k.line("upstream", fmt.Sprintf("/%s\t%s\t%s", u.Name, u.URL, u.Provider), nil)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/call"
@@ -56,6 +57,8 @@ type Config struct {
 
 	Publish Publishing
 
+	Mappings []ibid.Mapping // responses of providers of one's own
+
 	Webhooks map[string]*Webhook // by name: the receivers of alerts
 	Tenants  map[string]*Tenant  // by name: tenants with settings of their own
 
@@ -67,9 +70,10 @@ type Config struct {
 	BootstrapToken string
 	StreamKey      string
 
-	flagged   upstreamFlag   // upstreams named by flags
-	settings  *pflag.FlagSet // see Settings; nil until it is called
-	namedData bool           // Data was set explicitly
+	paths     map[string]string // by provider of a mapping: the end of the path of its calls
+	flagged   upstreamFlag      // upstreams named by flags
+	settings  *pflag.FlagSet    // see Settings; nil until it is called
+	namedData bool              // Data was set explicitly
 }
 
 // Publishing configures whether and how answers are published, and how often cited sources are fetched again.
@@ -82,9 +86,9 @@ type Publishing struct {
 	Contact          string
 	IncidentEndpoint string
 	RunIdle          time.Duration // time without a call after which a run has ended; 0 leaves that to its agent
-	Recheck          time.Duration // how often cited sources are fetched again; 0 means never
-	ResolveRedirects bool          // resolve a provider's redirect, once
-	Allow            Networks      // networks that sources may be in, besides public ones
+	Recheck          Recheck
+	ResolveRedirects bool     // resolve a provider's redirect, once
+	Allow            Networks // networks that sources may be in, besides public ones
 }
 
 // levelOff is the level of no publishing.
@@ -102,9 +106,8 @@ const (
 	databaseFile   = "ibid.db"
 	tokensFile     = "tokens.json" // the guard's copy of the tokens, for when the database is unavailable
 	defaultDataDoc = "$XDG_STATE_HOME/ibid, else ~/.local/state/ibid"
-	minRecheck     = time.Second // the shortest interval at which sources may be fetched again
-	minBootstrap   = 16          // bytes of IBID_BOOTSTRAP_TOKEN
-	minStreamKey   = 32          // bytes of IBID_STREAM_KEY
+	minBootstrap   = 16 // bytes of IBID_BOOTSTRAP_TOKEN
+	minStreamKey   = 32 // bytes of IBID_STREAM_KEY
 )
 
 // Defaults returns the default configuration.
@@ -118,6 +121,7 @@ func Defaults() *Config {
 		Prompts:     string(gateway.PromptsLast),
 		Retention:   Retention{ByProvider: Ages{}},
 		Checkers:    map[string]*Checker{},
+		paths:       map[string]string{},
 		Webhooks:    map[string]*Webhook{},
 		Tenants:     map[string]*Tenant{},
 		Publish: Publishing{
@@ -193,8 +197,9 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.Var(OneOf(&c.Publish.Level, "LEVEL", levelOff, "1", "2", "3"), "publish",
 		"declare the consulted sources in responses, by `LEVEL`: 1 in a header, 2 also in a manifest of each answer, "+
 			"3 also signed; or off")
-	flags.DurationVar(&c.Publish.Recheck, "recheck", c.Publish.Recheck,
-		"fetch cited sources again this often, and report changes; 0 means never")
+	flags.Var(&c.Publish.Recheck, "recheck",
+		"read cited web sources `WHEN`: once after each answer, also again every so often (24h) to report changes, or off "+
+			"(default once if only this machine can use ibid without a token and nothing is published, else off)")
 	AddNetFlag(flags, &c.Publish.Allow)
 	flags.Var(chatFlag{&c.Chat}, "chat",
 		"a model of POST /v1/chat, the first being the default: the `NAME[=MODEL]` of an upstream; repeatable; off "+
@@ -453,7 +458,6 @@ func (c *Config) checkDurations() error {
 		{"capture-wait", c.CaptureWait, 0, "negative"},
 		{"drain", c.Drain, 0, "negative"},
 		{"run-idle", c.Publish.RunIdle, 0, "too short"},
-		{"recheck", c.Publish.Recheck, minRecheck, "too short"},
 		{"chat-late", c.ChatLate, 0, "negative"},
 	} {
 		if s.d < 0 || s.d > 0 && s.d < s.min {

@@ -70,7 +70,7 @@ func (m member) bad(format string, args ...any) error {
 var notInFile = []string{"config", "check", "help", "address-file", "upstream"}
 
 // structured are the members of the file that have more structure than a flag.
-var structured = []string{"upstreams", "retention", "strategies", "checkers", "webhooks", "tenants"}
+var structured = []string{"upstreams", "retention", "strategies", "checkers", "mappings", "webhooks", "tenants"}
 
 // readFile sets what neither flags nor variables have set. It stops at the first mistake.
 func (c *Config) readFile(flags *pflag.FlagSet) error {
@@ -161,6 +161,8 @@ func (c *Config) readMembers(root ast.Node, flags *pflag.FlagSet) error {
 			err = c.readStrategies(m)
 		case "checkers":
 			err = c.readCheckers(m)
+		case "mappings":
+			err = c.readMappings(m)
 		case "webhooks":
 			err = decode(m.value, &c.Webhooks)
 		case "tenants":
@@ -280,7 +282,7 @@ func (c *Config) mergeRetention(root []member) error {
 			if u.Retention == nil {
 				continue
 			}
-			u.Provider = upstreamProvider(e.key, u.Provider)
+			u.Provider = c.upstreamProvider(e.key, u.Provider)
 			within, err := mapping(e.value)
 			if err != nil {
 				return err
@@ -593,6 +595,8 @@ func siblings(root ast.Node, key *token.Token) []string {
 		in = Backfill{}
 	case strings.HasPrefix(path, "$.upstreams"):
 		in = Upstream{}
+	case strings.HasPrefix(path, "$.mappings"):
+		in = Mapping{}
 	case strings.HasPrefix(path, "$.webhooks"):
 		in = Webhook{}
 	case strings.HasPrefix(path, "$.chat"):

@@ -22,4 +22,4 @@
 // and closes everything. [Check] checks everything that Open needs and changes nothing.
 package server
 
-//go:generate go test -run ^Test(OpenAPI|Endpoints)$ . -update
+//go:generate go test -run ^Test(OpenAPI|OpenAPIAnswerSchema|Endpoints)$ . -update

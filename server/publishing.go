@@ -29,7 +29,10 @@ type publishing struct {
 	citing    *gateway.Citing     // likewise
 	worker    *watch.Publishing   // nil if no manifests are built
 	freshness *watch.Freshness    // nil if no sources are fetched again
-	keys      *keyring.Ring       // nil if nothing is signed or logged
+	first     *watch.FirstCheck   // nil unless sources are read once after each answer
+	// recheck has the sources of an answer read now; nil if sources are not read.
+	recheck func(context.Context, *store.Call) (int, error)
+	keys    *keyring.Ring // nil if nothing is signed or logged
 }
 
 // openPublishing sets up publishing, and creates the keys the first time answers are signed or logged.
@@ -79,20 +82,46 @@ func (s *Server) openPublishing(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.Recheck == 0 {
+	return s.openRechecks(ctx)
+}
+
+// openRechecks prepares reading cited sources.
+func (s *Server) openRechecks(ctx context.Context) error {
+	when := s.config.recheck()
+	if when.Once {
+		needed, err := s.Guard.NeedsToken(ctx)
+		if err != nil {
+			return err
+		}
+		when.Off = needed && s.config.Publish.Recheck.isDefault()
+	}
+	if when.Off {
 		return nil
 	}
 	o := &watch.FreshnessOptions{
-		Store: s.Store, Fetcher: s.fetcher, Texts: s.texts, Every: p.Recheck, Wake: s.Bus.Wake,
+		Store: s.Store, Fetcher: s.fetcher, Texts: s.texts, Every: when.Every, Wake: s.Bus.Wake,
 		Verifier: s.config.verifierName(), Version: s.options.Version, Logger: s.log, Metrics: s.Metrics,
 	}
 	if s.publishing.publisher != nil {
 		o.Origin = s.publishing.publisher.Origin
 	}
 	var err error
-	s.publishing.freshness, err = watch.NewFreshness(o)
-	return err
+	if s.publishing.freshness, err = watch.NewFreshness(o); err != nil {
+		return err
+	}
+	s.publishing.recheck = func(ctx context.Context, call *store.Call) (int, error) {
+		return s.Store.RecheckNow(ctx, call, recheckAgain)
+	}
+	if when.Once {
+		s.publishing.first = watch.NewFirstCheck(s.publishing.freshness)
+		s.publishing.recheck = s.publishing.first.Again
+		s.checks = append(s.checks, s.publishing.first)
+	}
+	return nil
 }
+
+// recheckAgain is how long ago a source must have been read before a reader can have it read again.
+const recheckAgain = 5 * time.Second
 
 // publisher returns the publisher of an origin, without keys, log and store.
 func (c *Config) publisher(origin string) *manifest.Publisher {

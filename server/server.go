@@ -77,10 +77,12 @@ type Server struct {
 	journal     *journal.Journal
 	fetcher     *snapshot.Fetcher
 	texts       *snapshot.Texts
+	checker     support.Checker
 	publishing  publishing
 	backfill    *watch.Backfill    // nil without rules
 	attribution *watch.Attribution // nil without a strategy
 	judging     *watch.Judging     // nil without a judge
+	checks      []gateway.Check    // of the citations of each answer
 	alerts      *watch.Alerts
 	choose      func(run string) *experiment.Strategy // likewise
 	mcp         http.Handler
@@ -143,7 +145,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.close = append(s.close, s.Bus.Close)
 	s.Store, err = store.Open(ctx, c.DB, &store.Options{
-		Logger: s.log, Track: c.Publish.Recheck > 0, Later: true, Committed: s.Bus.Committed(),
+		Logger: s.log, Track: c.recheck().Every > 0, Later: true, Committed: s.Bus.Committed(),
 		Serve: endWait,
 	})
 	if err != nil {
@@ -164,7 +166,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.auditSettings(ctx)
 	s.fetcher = snapshot.NewFetcher(&snapshot.FetchOptions{Allow: c.Publish.Allow, Log: s.log})
 	s.close = append(s.close, s.fetcher.Close)
-	s.texts = &snapshot.Texts{}
+	s.texts, s.checker = &snapshot.Texts{}, support.Remember(&support.Lexical{}, rememberedVerdicts)
 	if err := s.openPublishing(ctx); err != nil {
 		return err
 	}
@@ -216,14 +218,16 @@ func (s *Server) assemble() error {
 		if err != nil {
 			return err
 		}
+		s.checks = append(s.checks, s.judging)
 	}
 	s.Gateway, err = gateway.New(&gateway.Options{
-		Upstreams: c.upstreams(), Store: s.Store, Bus: s.Bus, Journal: s.journal, Guard: s.Guard,
+		Upstreams: c.upstreams(), Mappings: c.Mappings,
+		Store: s.Store, Bus: s.Bus, Journal: s.journal, Guard: s.Guard,
 		Capture: gateway.Mode(c.Capture), CaptureWait: c.CaptureWait,
 		Prompts: gateway.Prompts(c.Prompts), KeepEncoding: c.KeepEncoding,
 		Damaged: filepath.Join(c.Data, "damaged"), Proxy: http.ProxyFromEnvironment,
 		Logger: s.log, Metrics: s.Metrics, Tracer: s.tracer, Backfill: s.backfill,
-		Attribution: s.attribution, Judging: s.judging, Citing: s.publishing.citing, Tenants: c.tenants(),
+		Attribution: s.attribution, Checks: s.checks, Citing: s.publishing.citing, Tenants: c.tenants(),
 		Alert:  func(a *store.Alert) { s.alerts.Add(a) },
 		Limits: gateway.Limits{Memory: s.boundMemory(c.Memory)},
 	})
@@ -241,7 +245,7 @@ func (s *Server) assemble() error {
 	}
 	s.API, err = api.New(&api.Options{
 		Store: s.Store, Guard: s.Guard, Gateway: s.Gateway, Bus: s.Bus, Logger: s.log, Metrics: s.Metrics,
-		Version: o.Version, Strategies: c.AllStrategies(), Choose: s.choose,
+		Version: o.Version, Strategies: c.AllStrategies(), Choose: s.choose, Mappings: c.Mappings,
 		Publisher: s.publishing.publisher, Verifier: s.verifier, Pending: pending, Crowded: s.crowded,
 	})
 	if err != nil {
@@ -265,7 +269,7 @@ func (s *Server) assemble() error {
 	}
 	s.Page, err = page.New(&page.Options{
 		Store: s.Store, Guard: s.Guard, API: s.API, Gateway: s.Gateway, Bus: s.Bus, Chat: s.Chat, Verifies: true,
-		Rechecks:   c.Publish.Recheck > 0,
+		Recheck:    s.publishing.recheck,
 		Strategies: c.AllStrategies(), Logger: s.log, Version: o.Version, PublicURL: c.PublicURL,
 		Upstreams: upstreams, Demo: o.Demo,
 	})
@@ -279,12 +283,16 @@ func (s *Server) verifier(tenant string) *verify.Verifier {
 		Texts:      s.texts,
 		Memory:     s.Store.Memory(tenant),
 		Copies:     s.Store.Copies(tenant),
+		Checker:    s.checker,
 		Name:       s.config.verifierName(),
 		Version:    s.options.Version,
 		SourceTTL:  -1,
 		FailureTTL: -1, // report the current state
 	}
 }
+
+// rememberedVerdicts is how many verdicts on claims are kept for when an answer is verified again, of about 1 KB each.
+const rememberedVerdicts = 20_000
 
 // traceFlush bounds sending the last traces.
 const traceFlush = 5 * time.Second
@@ -457,7 +465,14 @@ func (s *Server) startWork(ctx context.Context, start func(name string, run func
 	if s.publishing.worker != nil {
 		start("publishing manifests", s.publishing.worker.Run)
 	}
-	if s.publishing.freshness != nil {
+	switch {
+	case s.publishing.first != nil:
+		s.log.LogAttrs(
+			ctx, slog.LevelInfo, "the web sources of each answer are read once",
+			slog.String("hint", "--recheck off turns it off, --recheck 24h also reads them again"),
+		)
+		start("checking answers", s.publishing.first.Run)
+	case s.publishing.freshness != nil:
 		start("checking sources again", s.publishing.freshness.Run)
 	}
 }

@@ -129,7 +129,7 @@ func newTenantsWorld(t *testing.T) *tenantsWorld {
 	w.World = servertest.Start(t, &servertest.Setup{
 		Upstream: w.upstream(),
 		Configure: func(c *server.Config) {
-			c.BootstrapToken, c.Publish.Level, c.Publish.Recheck = bootstrap, "2", 24*time.Hour
+			c.BootstrapToken, c.Publish.Level, c.Publish.Recheck = bootstrap, "2", server.Recheck{Every: 24 * time.Hour}
 			c.PublicURL = "https://ibid.example"
 		},
 	})

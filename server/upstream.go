@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -79,9 +80,11 @@ func (m *ChatModel) UnmarshalYAML(node ast.Node) error {
 // chatOff disables chat.
 const chatOff = "off"
 
-// upstreamProvider returns the provider of an upstream: the configured one, else the known one of that name.
-func upstreamProvider(name, provider string) string {
-	if _, known := call.FindProvider(name); known && provider == "" {
+// upstreamProvider returns the provider of an upstream: the configured one, else the known one, or the mapping, of that
+// name.
+func (c *Config) upstreamProvider(name, provider string) string {
+	_, known := call.FindProvider(name)
+	if provider == "" && (known || c.maps(name)) {
 		return name
 	}
 	return provider
@@ -104,6 +107,9 @@ func (c *Config) resolveUpstreams() error {
 			)
 		}
 		known.URL, known.Provider = flag.URL, cmp.Or(flag.Provider, known.Provider)
+	}
+	for name, u := range c.Upstreams {
+		u.Provider = c.upstreamProvider(name, u.Provider)
 	}
 	for _, p := range call.Providers() {
 		u := c.Upstreams[p.Name]
@@ -144,7 +150,8 @@ func (c *Config) upstreams() []gateway.Upstream {
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		u := c.Upstreams[name]
 		list = append(list, gateway.Upstream{
-			Name: name, URL: u.URL.parse(), Provider: u.Provider, Policies: u.Policies.rules(),
+			Name: name, URL: u.URL.parse(), Provider: u.Provider, Path: c.paths[u.Provider],
+			Policies: u.Policies.rules(),
 		})
 	}
 	return list
@@ -231,19 +238,25 @@ func (c *Config) chatProviders(env Env) []chat.Provider {
 	}
 	if len(list) == 0 {
 		for _, name := range c.upstreamNames() {
-			if canAsk(c.Upstreams[name].Provider) {
-				list = append(list, ChatModel{Upstream: name})
+			if u := c.Upstreams[name]; canAsk(u.Provider) {
+				m := ChatModel{Upstream: name}
+				if p, known := call.FindProvider(u.Provider); known && u.URL == URL(p.URL) {
+					m.Model = call.DefaultModel(u.Provider) // another address may serve other models
+				}
+				list = append(list, m)
 			}
 		}
 	}
 	all := make([]chat.Provider, 0, len(list))
 	for _, m := range list {
 		u := c.Upstreams[m.Upstream]
+		variables := keyVariables(u.KeyEnv, m.Upstream, u.URL.parse(), u.Provider)
 		all = append(all, chat.Provider{
 			Upstream:     m.Upstream,
 			Provider:     u.Provider,
 			Model:        m.Model,
-			Key:          env.first(keyVariables(u.KeyEnv, m.Upstream, u.URL.parse(), u.Provider)...),
+			Key:          env.first(variables...),
+			KeyEnv:       strings.Join(variables, " or "),
 			Tools:        []json.RawMessage(m.Tools),
 			Instructions: m.Instructions,
 		})

@@ -320,6 +320,30 @@ func IsCut(text string, start, end int) bool {
 	return cuts(text, hit{at, at + len(slice)})
 }
 
+// WholeWords returns the place of a match, in code points, without the parts of words or numbers at its ends.
+func (t *Text) WholeWords(m Match) (start, end int) {
+	from, ok := byteOffset(t.Content, m.Start)
+	to, okEnd := byteOffset(t.Content, m.End)
+	if !ok || !okEnd || to <= from {
+		return m.Start, m.End
+	}
+	h := hit{from, to}
+	next, _ := utf8.DecodeRuneInString(t.Content[to:])
+	last, _ := utf8.DecodeLastRuneInString(t.Content[:to])
+	if i := strings.LastIndexAny(t.Content[from:to], " \n"); i > 0 &&
+		(cutsEnd(t.Content, h) || unicode.IsLower(next) && unicode.IsLetter(last)) {
+		to = from + i
+	}
+	if i := strings.IndexAny(t.Content[from:to], " \n"); i > 0 && cutsStart(t.Content, h) {
+		from += i + 1
+	}
+	if ShortExcerpt(t.Content[from:to]) {
+		return m.Start, m.End
+	}
+	start = m.Start + utf8.RuneCountInString(t.Content[h.start:from])
+	return start, start + utf8.RuneCountInString(t.Content[from:to])
+}
+
 func cuts(text string, h hit) bool { return cutsStart(text, h) || cutsEnd(text, h) }
 
 func cutsStart(text string, h hit) bool {

@@ -31,6 +31,23 @@ type segment struct {
 
 var leftOut = regexp.MustCompile(`[\[(](?:…|\.{2,4}|\. \. \.)[\])]|…|\.{3,}|\. \. \.|\[[^\[\]]{2,60}\]`)
 
+// CutShort reports whether a quote says that it leaves out what comes before its first words, or after its last ones: it
+// begins or ends with an ellipsis.
+func CutShort(quote string) (before, after bool) {
+	first, last := strings.IndexFunc(quote, isSignificant), strings.LastIndexFunc(quote, isSignificant)
+	if first < 0 {
+		return false, false
+	}
+	for _, place := range leftOut.FindAllStringIndex(quote, -1) {
+		if words := quote[place[0]:place[1]]; words[0] == '[' && !strings.ContainsAny(words, "….") {
+			continue // an editor's words
+		}
+		before = before || place[1] <= first
+		after = after || place[0] > last
+	}
+	return before, after
+}
+
 // segments divides a quote at its ellipses and editorial brackets. It returns nil if there are none inside, or brackets
 // that turn the meaning: [not].
 func segments(quote string) []segment {

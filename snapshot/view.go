@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +40,8 @@ func newView(text string, blocks []Block, pieces []piece, comma bool) *view {
 
 // flow returns the view of the text without the blocks that are set apart, or nil if there are none.
 func (t *Text) flow(comma bool) *view {
-	if !slices.ContainsFunc(t.Blocks, func(b Block) bool { return b.Apart }) {
+	marked := t.hasMarkup()
+	if !marked && !slices.ContainsFunc(t.Blocks, func(b Block) bool { return b.Apart }) {
 		return nil
 	}
 	var out strings.Builder
@@ -52,15 +54,38 @@ func (t *Text) flow(comma bool) *view {
 		if out.Len() > 0 {
 			out.WriteByte(' ')
 		}
-		pieces = append(pieces, piece{out.Len(), b.Span.Start})
-		start := out.Len()
-		out.WriteString(t.Content[b.Span.Start:b.Span.End])
+		start, at := out.Len(), b.Span.Start
+		if marked {
+			for _, place := range sourceMarkup.FindAllStringIndex(t.Content[b.Span.Start:b.Span.End], -1) {
+				pieces = append(pieces, piece{out.Len(), at})
+				out.WriteString(t.Content[at : b.Span.Start+place[0]])
+				at = b.Span.Start + place[1]
+			}
+		}
+		pieces = append(pieces, piece{out.Len(), at})
+		out.WriteString(t.Content[at:b.Span.End])
 		b.Span = ibid.Span{Start: start, End: out.Len()}
 		blocks = append(blocks, b)
 	}
 	v := newView(out.String(), blocks, pieces, comma)
 	v.of = t.Content
 	return v
+}
+
+// sourceMarkup matches what the source of a page has beside its words: the brackets and destinations of links and
+// images in Markdown, links, templates and references in wikitext, notes in reStructuredText, times of subtitles.
+var sourceMarkup = regexp.MustCompile(`!\[[^\[\]\n]*\]\([^()\s]*(?: "[^"\n]*")?\)|` +
+	`\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?: "[^"\n]*")?\)|<ref[^<>]*(?:/>|>[^<]*</ref>)|` +
+	`\[\[(?:[^\[\]|\n]*\|)?|\]\]|\{\{(?:[^{}|\n]*\|)?|\}\}|\[#?\w{1,12}\]_|\[|` +
+	`(?:\b\d+ )?(?:\d+:)?\d\d:\d\d[.,]\d{3} --> (?:\d+:)?\d\d:\d\d[.,]\d{3}\b`)
+
+// hasMarkup reports whether a text is the source of a page, which readers see without its markup.
+func (t *Text) hasMarkup() bool {
+	switch t.MediaType {
+	case typeMarkdown, typePlain, "text/x-wiki", "text/x-rst", "text/vtt", "application/x-subrip":
+		return t.Profile != TextProfile1 && sourceMarkup.MatchString(t.Content)
+	}
+	return false
 }
 
 // blockAt returns the index of the block that has an offset, or the one before it; -1 if there is none.

@@ -51,7 +51,7 @@ func (w *htmlWalk) how(n *html.Node) reading {
 	case n.DataAtom == atom.Button && len(textOf(n, maxButton)) > maxButton: // never closed
 	case skipped2[n.DataAtom], n.Data == "annotation-xml":
 		return readNot
-	case isHidden(n):
+	case isHidden(n), strings.EqualFold(attr(n, "role"), "doc-pagebreak"):
 		return readNot
 	case n.DataAtom == atom.A && isReferral(n, false), isNoteRef(n):
 		return readNot

@@ -480,8 +480,8 @@ type Recheck struct {
 	lease
 }
 
-// cited returns the addresses of the web sources that an answer cites, sorted.
-func cited(a *ibid.Answer) []string {
+// CitedAddresses returns the addresses of the web sources that an answer cites, as [Pin].URL has them, sorted.
+func CitedAddresses(a *ibid.Answer) []string {
 	var list []string
 	for i := range a.Sources {
 		s := &a.Sources[i]
@@ -572,7 +572,7 @@ func (tx *transaction) trackStored(ctx context.Context, mark int64) (int, int64,
 			return nil
 		}
 		if err == nil {
-			list = append(list, &row{Call: c.Call, cited: cited(c.Answer)})
+			list = append(list, &row{Call: c.Call, cited: CitedAddresses(c.Answer)})
 		}
 		return err
 	}, callColumns+"WHERE n > $1 ORDER BY n LIMIT $2", mark, trackBatch)
@@ -616,7 +616,7 @@ func (s *Store) RecheckNow(ctx context.Context, c *Call, within time.Duration) (
 	due := 0
 	err := s.update(ctx, func(tx *transaction) error {
 		due = 0
-		for _, url := range cited(c.Answer) {
+		for _, url := range CitedAddresses(c.Answer) {
 			n, err := tx.changed(
 				ctx,
 				"UPDATE rechecks SET due = $1, deaths = CASE WHEN deaths < $2 THEN deaths ELSE 0 END "+

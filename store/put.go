@@ -38,7 +38,7 @@ func (s *Store) Put(ctx context.Context, calls []*Call) error {
 			return fmt.Errorf("storing answer %q: %w", c.AnswerID, err)
 		}
 		if s.track {
-			r.cited = cited(c.Answer)
+			r.cited = CitedAddresses(c.Answer)
 		}
 		if c.Publish && !c.isLater() {
 			if r.pub, err = s.Pub(ctx, c.Tenant, cmp.Or(c.Run, c.AnswerID)); err != nil {

@@ -3,6 +3,7 @@ package support
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,12 +51,13 @@ type alignedText struct {
 // The words that deny, in each language whose own words are known, and number words. CJK ones are looked for as they
 // are.
 var (
-	denyingBy    = lists["denial"]
+	denyingBy    = listsByLanguage("denial-")
 	foreignCount = lists["foreign-number"]
 	otherWords   = lists["other"] // words of which a sentence has one or the other, in other languages than English
 	restricting  = lists["restricting"]
 	unsureBefore = lists["unsure-before"]
 	narrowing    = lists["narrowing"]
+	elided       = lists["elided"]
 	pastWords    = lists["past"]
 	presentWords = lists["present"]
 )
@@ -93,6 +95,9 @@ func (t *alignedText) appendUnits(all []unit, token *valueToken, comma bool) []u
 		return append(all, u)
 	}
 	u.word = foldWord(withoutPossessive(token.low))
+	if before, behind, ok := strings.Cut(u.word, "'"); ok && elided.has(before) && foreign(t.language) {
+		u.word = behind // n'est, dell'acqua
+	}
 	if bare, ok := strings.CutSuffix(u.word, "n't"); ok || u.word == "cannot" {
 		if u.word == "cannot" {
 			bare = "can"
@@ -113,8 +118,8 @@ func (t *alignedText) appendUnits(all []unit, token *valueToken, comma bool) []u
 	if foreign(t.language) {
 		number, isNumber = foreignCount[u.word]
 	}
-	switch denies := denyingBy[u.word].name; {
-	case denies != "" && (denies == t.language || denies == "en" && t.language == ""):
+	switch {
+	case lists["denial-"+cmp.Or(t.language, "en")].has(u.word):
 		u.kind, u.word = denialUnit, "not"
 	case isNumber && (number.number != 1 || endsWithBound(all)):
 		u.kind, u.word = figureUnit, strconv.FormatFloat(number.number, 'f', -1, 64)
@@ -439,7 +444,7 @@ func (x *alignment) differs() *difference {
 	for i := range x.a {
 		u := &x.a[i]
 		switch {
-		case inGap[i] || u.kind == lightUnit:
+		case inGap[i] || u.kind == lightUnit || x.of[i] < 0 && contains(found.a, u.span): // the p.m. of its time
 		case x.of[i] >= 0:
 			matched, all, words = matched+u.weight, all+u.weight, words+1
 		case u.kind == figureUnit || u.kind == denialUnit || u.name:
@@ -478,8 +483,11 @@ func (x *alignment) gapDiffers(g gap) *difference {
 	case len(as) == 0 || len(bs) == 0:
 		return nil
 	case len(as) == 1 && len(bs) == 1:
+		v, e := x.claim.valueAt(as[0].span), x.evidence.valueAt(bs[0].span)
+		if v != nil && e != nil && v.isOrdinal() && e.isOrdinal() && v.Number != e.Number {
+			return &difference{ConflictNumber, v.Span, e.Span}
+		}
 		if kind := x.wordsDiffer(&as[0], &bs[0]); kind != "" {
-			v, e := x.claim.valueAt(as[0].span), x.evidence.valueAt(bs[0].span)
 			if v != nil && e != nil && (as[0].kind == figureUnit && bs[0].kind == figureUnit || kind == ConflictDate) {
 				return &difference{kind, v.Span, e.Span}
 			}
@@ -589,6 +597,8 @@ func (x *alignment) wordsDiffer(a, b *unit) ConflictKind {
 		return ConflictDate
 	case currencyNames.has(a.word) && currencyNames.has(b.word) && currencyNames[a.word] != currencyNames[b.word]:
 		return ConflictUnit
+	case otherUnits(a.word, b.word):
+		return ConflictUnit
 	case foreign(x.claim.language):
 		if opposed(otherWords, a.word, b.word) {
 			return ConflictAntonym
@@ -596,16 +606,17 @@ func (x *alignment) wordsDiffer(a, b *unit) ConflictKind {
 		return ""
 	case scaleWords.has(a.word) && scaleWords.has(b.word) && scaleWords[a.word].number != scaleWords[b.word].number:
 		return ConflictNumber
-	}
-	ua, okA := unitNames.unit(a.word)
-	ub, okB := unitNames.unit(b.word)
-	switch {
-	case okA && okB && ua.kind == ub.kind && ua.factor != ub.factor:
-		return ConflictUnit
 	case opposed(oppositeWords, a.word, b.word) && !relationWords.has(sideOf(a.word)):
 		return ConflictAntonym
 	}
 	return ""
+}
+
+// otherUnits reports whether two words are units of different size that measure the same.
+func otherUnits(a, b string) bool {
+	x, okA := unitNames.unit(a)
+	y, okB := unitNames.unit(b)
+	return okA && okB && x.kind == y.kind && x.factor != y.factor
 }
 
 // anyMonth are the names of anyMonth in all languages that are known.
@@ -641,6 +652,8 @@ func (x *alignment) sameSigns(a, b *unit) (bool, *difference) {
 	case v.Written != 0 && v.Written == -e.Written,
 		kinds == [2]UnitKind{unitPercent, unitPoints}, kinds == [2]UnitKind{unitPoints, unitPercent}:
 		return false, &difference{ConflictNumber, v.Span, e.Span}
+	case v.Written == e.Written && otherUnit(v, e) && !sameNumber(v, e, max(v.slack(), e.slack())):
+		return false, &difference{ConflictUnit, v.Span, e.Span} // 30 m, 30 cm
 	}
 	return v.Bound == e.Bound && (kinds[0] == unitPercent) == (kinds[1] == unitPercent), nil
 }
@@ -670,11 +683,20 @@ func (x *alignment) figuresDiffer(a, b *unit) ConflictKind {
 		return "" // one in four, 25 %
 	case v.Bound*e.Bound < 0 && v.Unit.Kind == e.Unit.Kind && apart(v, e):
 		return ConflictNumber
-	case v.Bound != e.Bound || sameQuantity(v, e) || v.Approximate && sameNumber(v, e, v.slack()):
+	case v.Bound != e.Bound || sameQuantity(v, e) || sameGroups(v.raw, e.raw) || v.Approximate && sameNumber(v, e, v.slack()):
 		return ""
 	}
 	return ConflictNumber
 }
+
+// sameGroups reports whether two figures may be one, grouped by another sign: the 18.300 of a text whose language is
+// unknown is 18 300 or 18.3.
+func sameGroups(a, b string) bool {
+	bare := strings.NewReplacer(" ", "", ",", "", ".", "")
+	return inGroups.MatchString(a) && inGroups.MatchString(b) && bare.Replace(a) == bare.Replace(b)
+}
+
+var inGroups = regexp.MustCompile(`^(\d{1,3}([ .,]\d{3})+|\d{4,})$`)
 
 // apart reports whether no number is within both of two opposite bounds: at most 1, at least 7.
 func apart(a, b *Value) bool {
@@ -723,7 +745,7 @@ func compareWording(claim string, focus ibid.Span, language string, pieces []pie
 					says, denied = min(says, saysQualified), append(denied, *d)
 				}
 				said = max(said, says)
-				if d := x.differs(); d != nil && d.a.Start >= focus.Start && d.a.End <= focus.End {
+				if d := x.differs(); d != nil && d.a.Start >= focus.Start && d.a.End <= focus.End && !p.leavesOut(d.b) {
 					differs = append(differs, x.conflict(d, &p, focus.Start))
 				}
 			}
@@ -737,6 +759,14 @@ func compareWording(claim string, focus ibid.Span, language string, pieces []pie
 	}
 	w.found = w.found[:min(len(w.found), maxConflicts)]
 	return w
+}
+
+// leavesOut reports whether an ellipsis stands next to words of a piece, which may go on there: "in 19…".
+func (p *piece) leavesOut(at ibid.Span) bool {
+	before, after := p.whole[:p.from+at.Start], strings.TrimLeft(p.whole[p.from+at.End:], " ")
+	before = strings.TrimRight(before, " ")
+	return strings.HasSuffix(before, "…") || strings.HasSuffix(before, "...") ||
+		strings.HasPrefix(after, "…") || strings.HasPrefix(after, "...")
 }
 
 // conflict returns a difference with the sentences around it.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/halt"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -164,8 +165,10 @@ type Candidate struct {
 // supports with the number of their parts. It fails if ctx ends, if the checker fails, if a sentence or a passage is
 // not in its text, or if there are more than a million passages.
 func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*Attribution, error) {
-	a, err := newAttributor(answer, docs, o)
-	if err == nil {
+	var a *attributor
+	var err error
+	halted := halt.Do(ctx, func(h *halt.Halt) { a, err = newAttributor(h, answer, docs, o) })
+	if err = cmp.Or(halted, err); err == nil {
 		err = a.run(ctx)
 	}
 	if err != nil {
@@ -188,7 +191,7 @@ type attributor struct {
 // place is a passage of a document: its indexes.
 type place struct{ document, passage int }
 
-func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*attributor, error) {
+func newAttributor(h *halt.Halt, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*attributor, error) {
 	a := &attributor{docs: slices.Clone(docs), units: map[int]*ibid.Offsets{}}
 	if o != nil {
 		a.options = *o
@@ -209,6 +212,7 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 		}
 	}
 	for i := range a.docs {
+		h.Check()
 		d := &a.docs[i]
 		if d.Passages == nil {
 			d.Passages = snapshot.Passages(d.Text, a.options.Passages)
@@ -224,9 +228,13 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 			a.passages = append(a.passages, Passage{ID: strconv.Itoa(k), Text: judgedText(d, &p)})
 		}
 	}
-	a.search.corpus = NewCorpus(a.passages)
 	a.out = &Attribution{Answer: copyAnswer(answer), By: a.options.Checker.Info().By(), Threshold: a.options.Threshold}
 	a.out.Sentences = sentencesOf(answer, a.options.Sentences, a.options.Cited)
+	claims := []string{} // nothing else is searched for
+	for i := range a.out.Sentences {
+		claims = append(claims, answer.Text[a.out.Sentences[i].Claim.Start:a.out.Sentences[i].Claim.End])
+	}
+	a.search.corpus = newCorpus(h, a.passages, claims)
 	a.citer = newCiter(a.out.Answer, a.docs)
 	return a, nil
 }

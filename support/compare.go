@@ -210,3 +210,5 @@ func otherUnit(a, b *Value) bool {
 		return a.Unit.Kind == b.Unit.Kind && a.Unit.Name != b.Unit.Name
 	}
 }
+
+func (v *Value) isOrdinal() bool { return v.Kind == ValueNumber && v.Unit.Kind == unitOrdinal }

@@ -2,14 +2,14 @@ package support
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/ibidhq/ibid/internal/text"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/halt"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // ConflictKind is what kind of detail differs.
@@ -75,43 +75,30 @@ const IssueConflictsTruncated = "conflicts-truncated"
 //
 // Values that are rounded, converted or given more or less exactly do not conflict, nor do values for different years.
 // The issues report what a limit left out ([IssueConflictsTruncated]); the conflicts found until then are returned all
-// the same.
-func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue) {
-	if len(passages) < 2 {
-		return nil, nil
-	}
-	f := &conflictFinder{overlap: defaultConflictOverlap, pairs: defaultConflictPairs}
+// the same. Conflicts returns an error only if ctx ends.
+func Conflicts(ctx context.Context, passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue, error) {
+	f := &conflictFinder{overlap: defaultConflictOverlap, pairs: defaultConflictPairs, ids: map[uint32]int{}}
 	if o != nil {
 		f.overlap, f.pairs = cmp.Or(o.Overlap, f.overlap), cmp.Or(o.MaxPairs, f.pairs)
 	}
-	left := maxConflictText
-	for i := range passages {
-		read := text.Head(passages[i].Text, left)
-		if len(read) < len(passages[i].Text) {
-			f.truncated(fmt.Sprintf("only the first %d bytes of the passages were read", maxConflictText))
-		}
-		left -= len(read)
-		f.add(readValuedText(Language(read), piece{passage: i, text: read}))
+	if len(passages) < 2 {
+		return nil, nil, ctx.Err()
 	}
-	f.search()
+	err := halt.Do(ctx, func(h *halt.Halt) { f.search(h, passages) })
+	if err != nil {
+		return nil, nil, fmt.Errorf("find conflicts: %w", err)
+	}
 	slices.SortStableFunc(f.found, func(a, b Conflict) int {
 		return cmp.Or(
 			a.A.Passage-b.A.Passage, a.B.Passage-b.B.Passage, a.A.Span.Start-b.A.Span.Start,
 			a.B.Span.Start-b.B.Span.Start,
 		)
 	})
-	return f.found, f.issues
+	return f.found, f.issues, nil
 }
 
-// statement is one sentence of one passage, with its terms and names.
-type statement struct {
-	passage, sentence int
-	text              *valuedText
-	terms             []*valueToken // one per key, including those of the names it refers back to
-	weight            float64
-	names             map[uint32]bool
-}
-
+// conflictFinder compares the sentences of passages, in order. Its words are numbered, so that what pairs of sentences
+// share is looked up in lists.
 type conflictFinder struct {
 	overlap    float64
 	pairs      int
@@ -120,6 +107,28 @@ type conflictFinder struct {
 	issues     []ibid.Issue
 
 	pairsSeen, wordsShared int // pairs of sentences so far, and the total of words they share
+
+	ids      map[uint32]int // the words by key
+	words    []conflictWord
+	with     []sharing // what each sentence shares with the current one
+	current  int       // the sentence being compared, from 1
+	shares   []int     // the sentences that share a word with it
+	compared int       // pairs compared so far: the number of the current one, from 1
+	changing []uint32  // the keys of quantities that change over the years; nil until needed
+}
+
+// conflictWord is a word of the sentences.
+type conflictWord struct {
+	in   []int // the sentences of earlier passages that have it
+	last int   // the last sentence that has it, from 1
+	name bool  // it is part of a name there
+	pair int   // the last compared pair that shares it
+}
+
+// sharing is the weight of the words that a sentence shares with another.
+type sharing struct {
+	with   int // the other one, from 1
+	weight float64
 }
 
 func (f *conflictFinder) truncated(detail string) {
@@ -129,92 +138,156 @@ func (f *conflictFinder) truncated(detail string) {
 	}
 }
 
+// search reads passages, and compares the sentences of each with those of earlier ones that share words with them.
+func (f *conflictFinder) search(h *halt.Halt, passages []Passage) {
+	left := maxConflictText
+	for i := range passages {
+		if left -= len(passages[i].Text); left < 0 {
+			f.truncated(fmt.Sprintf("only the first %d bytes of the passages were read", maxConflictText))
+			break
+		}
+	}
+	left = maxConflictText
+	for i := range passages {
+		h.Check()
+		read := text.Head(passages[i].Text, left)
+		left -= len(read)
+		from := len(f.statements)
+		f.add(readValuedText(Language(read), piece{passage: i, text: read}))
+		for b := from; b < len(f.statements); b++ {
+			if from > 0 && !f.compareWithEarlier(h, b) {
+				return
+			}
+		}
+		for b := from; b < len(f.statements); b++ {
+			for _, t := range f.statements[b].terms {
+				f.words[t.id].in = append(f.words[t.id].in, b)
+			}
+		}
+	}
+}
+
+// statement is one sentence of one passage.
+type statement struct {
+	text     *valuedText
+	sentence int
+	terms    []statementWord // one per key, including those of the names that it refers back to
+	weight   float64
+	names    []int // the words of its names
+
+	details *statementDetails // nil until needed
+}
+
+// statementWord is a word of a statement.
+type statementWord struct {
+	*valueToken
+	id   int
+	name bool // it is part of a name
+}
+
+// statementDetails is what is needed of a statement only if another one is like it.
+type statementDetails struct {
+	numbers, dates, names, negations, degrees []placedValue
+
+	speculative bool  // it is about plans, expectations or assumptions
+	offices     []int // its words that name a role that only one name can have
+}
+
+// placedValue is a value with its index in its text.
+type placedValue struct {
+	*Value
+	index int
+}
+
+// id returns the number of a word.
+func (f *conflictFinder) id(key uint32) int {
+	id, ok := f.ids[key]
+	if !ok {
+		id = len(f.words)
+		f.ids[key] = id
+		f.words = append(f.words, conflictWord{})
+	}
+	return id
+}
+
 // add appends the sentences of a passage. A sentence without a name inherits the names of the sentence before it.
 func (f *conflictFinder) add(text *valuedText) {
-	var last []*valueToken // names of the last sentence that had any
+	var last []statementWord // names of the last sentence that had any
 	for i := range text.sentences {
-		st, names := newStatement(text, i)
+		st := statement{text: text, sentence: i}
+		names := f.read(&st)
 		if len(names) == 0 {
-			for _, term := range last {
-				if !slices.ContainsFunc(st.terms, func(own *valueToken) bool { return own.key == term.key }) {
-					st.terms = append(st.terms, term)
+			for _, t := range last {
+				if f.words[t.id].last != len(f.statements)+1 {
+					st.terms = append(st.terms, t)
 				}
 			}
 			names = last
 		}
 		last = names
-		for _, term := range names {
-			st.names[term.key] = true
+		for _, t := range names {
+			st.names = append(st.names, t.id)
 		}
-		for _, term := range st.terms {
-			st.weight += term.weight
+		for k := range st.terms {
+			t := &st.terms[k]
+			t.name = slices.Contains(st.names, t.id)
+			st.weight += t.weight
 		}
 		f.statements = append(f.statements, st)
 	}
+	f.with = append(f.with, make([]sharing, len(f.statements)-len(f.with))...)
 }
 
-// newStatement returns a sentence with its terms, one per key, and those of them that are part of names.
-func newStatement(text *valuedText, sentence int) (st statement, names []*valueToken) {
-	s := &text.sentences[sentence]
-	st = statement{passage: text.pieces[0].passage, sentence: sentence, text: text, names: map[uint32]bool{}}
-	seen := map[uint32]bool{}
-	for i := s.tokens[0]; i < s.tokens[1]; i++ {
-		term := &text.tokens[i]
-		if !term.topic() || seen[term.key] {
+// read reads the terms of the next statement, and returns those that are part of names.
+func (f *conflictFinder) read(st *statement) (names []statementWord) {
+	own := st.text.tokensOf(st.sentence)
+	st.terms = make([]statementWord, 0, len(own))
+	for i := range own {
+		if !own[i].topic() {
 			continue
 		}
-		seen[term.key] = true
-		st.terms = append(st.terms, term)
-		if term.named && len(names) < maxCarried {
-			names = append(names, term)
+		t := statementWord{valueToken: &own[i], id: f.id(own[i].key)}
+		if w := &f.words[t.id]; w.last != len(f.statements)+1 {
+			w.last = len(f.statements) + 1
+			st.terms = append(st.terms, t)
+			if t.named && len(names) < maxCarried {
+				names = append(names, t)
+			}
 		}
 	}
-	return st, names
+	return names
 }
 
 // maxCarried is the most words of names that one sentence has, and passes on to the next.
 const maxCarried = 64
 
-// search compares sentences with those of earlier passages that share words with them.
-func (f *conflictFinder) search() {
-	postings := make(map[uint32][]int)
-	shared := make(map[int]float64)
-	var to int
-	for from := 0; from < len(f.statements); from = to {
-		for to = from; to < len(f.statements) && f.statements[to].passage == f.statements[from].passage; to++ {
-			if len(postings) > 0 && !f.compareWithEarlier(to, postings, shared) {
-				return
-			}
-		}
-		for b := from; b < to; b++ {
-			for _, term := range f.statements[b].terms {
-				postings[term.key] = append(postings[term.key], b)
-			}
-		}
-	}
-}
-
 // sharedWords is the most words that pairs of sentences may share on average: it bounds the work for long sentences.
 const sharedWords = 16
 
 // compareWithEarlier compares sentence b with those that share words with it. It returns false if a limit is reached.
-func (f *conflictFinder) compareWithEarlier(b int, postings map[uint32][]int, shared map[int]float64) bool {
-	clear(shared)
+func (f *conflictFinder) compareWithEarlier(h *halt.Halt, b int) bool {
+	h.Check()
+	f.current, f.shares = b+1, f.shares[:0]
 	full := false
-	for _, term := range f.statements[b].terms {
-		for _, a := range postings[term.key] {
-			if _, known := shared[a]; !known {
+	for _, t := range f.statements[b].terms {
+		w := &f.words[t.id]
+		w.last, w.name = b+1, t.name
+		for _, a := range w.in {
+			with := &f.with[a]
+			if with.with != b+1 {
 				if f.pairsSeen == f.pairs {
 					full = true
 					continue
 				}
 				f.pairsSeen++
+				*with = sharing{with: b + 1}
+				f.shares = append(f.shares, a)
 			}
-			shared[a] += term.weight
+			with.weight += t.weight
 		}
-		f.wordsShared += len(postings[term.key])
+		f.wordsShared += len(w.in)
 	}
-	f.compareAll(b, shared)
+	f.compareAll(h, b)
 	if full || f.wordsShared > sharedWords*f.pairs {
 		f.truncated(fmt.Sprintf("only %d pairs of sentences were compared", f.pairsSeen))
 		return false
@@ -228,68 +301,100 @@ func (f *conflictFinder) compareWithEarlier(b int, postings map[uint32][]int, sh
 }
 
 // compareAll compares sentence b with those that share enough weight with it, in order.
-func (f *conflictFinder) compareAll(b int, shared map[int]float64) {
-	var near []int
-	for a, weight := range shared {
-		if weight >= f.overlap*min(f.statements[a].weight, f.statements[b].weight) {
+func (f *conflictFinder) compareAll(h *halt.Halt, b int) {
+	near := f.shares[:0]
+	for _, a := range f.shares {
+		if f.with[a].weight >= f.overlap*min(f.statements[a].weight, f.statements[b].weight) {
 			near = append(near, a)
 		}
 	}
 	slices.Sort(near)
 	for _, a := range near {
-		p := &statementPair{a: &f.statements[a], b: &f.statements[b]}
-		f.found = append(f.found, p.conflicts()...)
+		h.Check()
+		f.compared++
+		p := &statementPair{conflictFinder: f, a: f.detailed(a), b: f.detailed(b), number: f.compared}
+		p.conflicts()
 	}
+}
+
+// detailed returns a statement with its details.
+func (f *conflictFinder) detailed(i int) *statement {
+	s := &f.statements[i]
+	if s.details != nil {
+		return s
+	}
+	d := &statementDetails{speculative: s.text.hasWord(s.sentence, speculativeWords.has)}
+	s.details = d
+	for _, t := range s.text.tokensOf(s.sentence) {
+		if t.topic() && offices.has(t.low) {
+			d.offices = append(d.offices, f.id(t.key))
+		}
+	}
+	sentence := s.text.sentences[s.sentence]
+	for i := sentence.values[0]; i < sentence.values[1]; i++ {
+		v := placedValue{&s.text.values[i], i}
+		switch v.Kind {
+		case ValueNumber:
+			d.numbers = append(d.numbers, v)
+		case ValueDate:
+			d.dates = append(d.dates, v)
+		case ValueName:
+			d.names = append(d.names, v)
+		case ValueNegation:
+			d.negations = append(d.negations, v)
+		case ValueDegree:
+			d.degrees = append(d.degrees, v)
+		}
+	}
+	return s
 }
 
 // statementPair is two sentences of two passages that share most of their words.
 type statementPair struct {
+	*conflictFinder
+
 	a, b    *statement
-	shared  map[uint32]bool
+	number  int
 	weight  float64 // of the shared words
 	content int     // shared words outside names
 	about   []string
-	found   []Conflict
+	timed   *bool // see sameTime; nil until needed
 }
 
-func (p *statementPair) conflicts() []Conflict {
+// conflicts adds the conflicts between the sentences to those found.
+func (p *statementPair) conflicts() {
 	p.share()
-	if p.holders(); len(p.found) > 0 {
-		return p.found
-	}
-	if !p.sameSubject() || p.a.speculative() != p.b.speculative() {
-		return nil
+	if p.holders() || !p.sameSubject() || p.a.details.speculative != p.b.details.speculative {
+		return
 	}
 	p.numbers()
 	p.dates()
 	p.denials()
 	p.antonyms()
-	return p.found
 }
 
 // share finds the shared words.
 func (p *statementPair) share() {
-	p.shared = make(map[uint32]bool)
-	in := make(map[uint32]bool, len(p.b.terms))
-	for _, term := range p.b.terms {
-		in[term.key] = true
-	}
-	var common []*valueToken
-	for _, term := range p.a.terms {
-		if !in[term.key] {
+	for _, t := range p.a.terms {
+		w := &p.words[t.id]
+		if w.last != p.current {
 			continue
 		}
-		p.shared[term.key] = true
-		common = append(common, term)
-		p.weight += term.weight
-		if !p.a.names[term.key] && !p.b.names[term.key] {
+		w.pair = p.number
+		p.weight += t.weight
+		if !t.name && !w.name {
 			p.content++
 		}
 	}
-	slices.SortStableFunc(common, func(a, b *valueToken) int { return cmp.Compare(b.weight, a.weight) })
-	for _, term := range common {
-		p.about = append(p.about, term.low)
-	}
+}
+
+// has reports whether both sentences have a word.
+func (p *statementPair) has(id int) bool { return p.words[id].pair == p.number }
+
+// hasKey is like has, for a key.
+func (p *statementPair) hasKey(key uint32) bool {
+	id, known := p.ids[key]
+	return known && p.has(id)
 }
 
 var (
@@ -298,45 +403,39 @@ var (
 )
 
 // holders reports two names for a role that only one can have: who holds an office, where someone was born.
-func (p *statementPair) holders() {
-	office := false
-	for key := range p.shared {
-		office = office || p.a.office(key)
+func (p *statementPair) holders() (found bool) {
+	if !slices.ContainsFunc(p.a.details.offices, p.has) || len(p.nameOrder(p.a)) == 0 || !p.sameTime() ||
+		p.a.details.speculative != p.b.details.speculative {
+		return false
 	}
-	if !office || len(p.nameOrder(p.a)) == 0 || !p.sameTime() || p.a.speculative() != p.b.speculative() {
-		return
+	a, b := p.holder(p.a), p.holder(p.b)
+	if a == nil || b == nil || sharesWord(a.Words, b.Words) ||
+		!p.shareNamesBut(p.a, a) && !p.shareNamesBut(p.b, b) {
+		return false
 	}
-	a, b := p.a.holder(p.shared), p.b.holder(p.shared)
-	if a != nil && b != nil && !sharesWord(a.Words, b.Words) && (p.within(p.a.otherNames(a)) ||
-		p.within(p.b.otherNames(b))) {
-		p.add(ConflictName, a.Span, b.Span)
-	}
+	p.add(ConflictName, a.Span, b.Span)
+	return true
 }
 
-// otherNames returns the words of a sentence's names without those of v.
-func (s *statement) otherNames(v *Value) map[uint32]bool {
-	names := maps.Clone(s.names)
+// shareNamesBut reports whether all words of a sentence's names but those of v are shared.
+func (p *statementPair) shareNamesBut(s *statement, v *Value) bool {
+	var own []int
 	for _, word := range v.Words {
-		delete(names, topicKey(word))
+		if id, known := p.ids[topicKey(word)]; known {
+			own = append(own, id)
+		}
 	}
-	return names
-}
-
-// office reports whether a word of a sentence names a role that only one name can have.
-func (s *statement) office(key uint32) bool {
-	return slices.ContainsFunc(s.text.tokensOf(s.sentence), func(t valueToken) bool {
-		return t.key == key && offices.has(t.low)
-	})
+	return !slices.ContainsFunc(s.names, func(id int) bool { return !p.has(id) && !slices.Contains(own, id) })
 }
 
 // holder returns the name of a sentence that the other sentence lacks: after "born" and a preposition if it says where
 // someone was born, else of two words or more. It returns nil if there is none, or more than one.
-func (s *statement) holder(shared map[uint32]bool) *Value {
+func (p *statementPair) holder(s *statement) *Value {
 	var found *Value
 	birth, at := topicKey("born"), s.text.sentences[s.sentence].tokens
 	born := at[0] + slices.IndexFunc(s.text.tokens[at[0]:at[1]], func(t valueToken) bool { return t.key == birth })
-	for _, v := range s.values(ValueName) {
-		if slices.ContainsFunc(v.Words, func(word string) bool { return shared[topicKey(word)] }) {
+	for _, v := range s.details.names {
+		if slices.ContainsFunc(v.Words, func(word string) bool { return p.hasKey(topicKey(word)) }) {
 			continue
 		}
 		behind := s.text.places[v.index] - born
@@ -364,22 +463,15 @@ func (p *statementPair) sameSubject() bool {
 // minSharedContent is the least number of words that two sentences without names must share.
 const minSharedContent = 3
 
-func (p *statementPair) within(names map[uint32]bool) bool {
-	for key := range names {
-		if !p.shared[key] {
-			return false
-		}
-	}
-	return true
-}
-
-// speculative reports whether a sentence is about plans, expectations or assumptions.
-func (s *statement) speculative() bool {
-	return s.text.hasWord(s.sentence, speculativeWords.has)
+func (p *statementPair) within(names []int) bool {
+	return !slices.ContainsFunc(names, func(id int) bool { return !p.has(id) })
 }
 
 func (p *statementPair) add(kind ConflictKind, a, b ibid.Span) {
 	textA, textB := p.a.text.text[a.Start:a.End], p.b.text.text[b.Start:b.End]
+	if p.about == nil {
+		p.about = p.sharedWords()
+	}
 	p.found = append(p.found, Conflict{
 		Kind:  kind,
 		A:     p.a.text.excerpt(p.a.sentence, a),
@@ -389,27 +481,25 @@ func (p *statementPair) add(kind ConflictKind, a, b ibid.Span) {
 	})
 }
 
-// placedValue is a value with its index in its text.
-type placedValue struct {
-	*Value
-	index int
-}
-
-// values returns the values of one kind of a statement.
-func (s *statement) values(kind ValueKind) []placedValue {
-	var values []placedValue
-	sentence := s.text.sentences[s.sentence]
-	for i := sentence.values[0]; i < sentence.values[1]; i++ {
-		if s.text.values[i].Kind == kind {
-			values = append(values, placedValue{&s.text.values[i], i})
+// sharedWords returns the words that both sentences have, rarest first.
+func (p *statementPair) sharedWords() []string {
+	var common []statementWord
+	for _, t := range p.a.terms {
+		if p.has(t.id) {
+			common = append(common, t)
 		}
 	}
-	return values
+	slices.SortStableFunc(common, func(a, b statementWord) int { return cmp.Compare(b.weight, a.weight) })
+	about := make([]string, len(common))
+	for i := range common {
+		about[i] = common[i].low
+	}
+	return about
 }
 
 // numbers reports the best fitting pair of numbers that differ, if the sentences are about the same time.
 func (p *statementPair) numbers() {
-	as, bs := p.a.values(ValueNumber), p.b.values(ValueNumber)
+	as, bs := p.a.details.numbers, p.b.details.numbers
 	if len(as) == 0 || len(bs) == 0 || !p.sameTime() || p.opposed() || p.otherOrdinals(as, bs) {
 		return
 	}
@@ -571,22 +661,17 @@ func dateConcept(stem string, _ *Value) string { return eventStems[stem].name }
 
 // sharedNear reports whether some word outside names is near both values.
 func (p *statementPair) sharedNear(a, b placedValue) bool {
-	near := p.a.near(a.index)
-	for key := range p.b.near(b.index) {
-		if near[key] {
-			return true
-		}
-	}
-	return false
+	near := p.b.near(b.index)
+	return slices.ContainsFunc(p.a.near(a.index), func(key uint32) bool { return slices.Contains(near, key) })
 }
 
-func (s *statement) near(value int) map[uint32]bool {
-	keys := map[uint32]bool{}
+// near returns the keys of the words near a value.
+func (s *statement) near(value int) (keys []uint32) {
 	place := s.text.places[value]
 	sentence := s.text.sentences[s.sentence]
 	for i := max(sentence.tokens[0], place-nearWords); i < min(sentence.tokens[1], place+nearWords+1); i++ {
 		if token := &s.text.tokens[i]; token.topic() && !token.named {
-			keys[token.key] = true
+			keys = append(keys, token.key)
 		}
 	}
 	return keys
@@ -595,14 +680,23 @@ func (s *statement) near(value int) map[uint32]bool {
 // sameTime reports whether the sentences may be about the same time: a date of one agrees with one of the other, or
 // neither has one. If only one has a date, quantities that change over the years are not compared.
 func (p *statementPair) sameTime() bool {
-	as, bs := p.a.values(ValueDate), p.b.values(ValueDate)
+	if p.timed == nil {
+		p.timed = new(p.datesMeet())
+	}
+	return *p.timed
+}
+
+func (p *statementPair) datesMeet() bool {
+	as, bs := p.a.details.dates, p.b.details.dates
 	switch {
 	case len(as) == 0 && len(bs) == 0:
 		return true
 	case len(as) == 0 || len(bs) == 0:
-		return !p.changing()
+		return !p.changes()
 	}
-	return len(p.unmatched(as, bs, datesAgree)) < len(as)
+	return slices.ContainsFunc(as, func(a placedValue) bool {
+		return slices.ContainsFunc(bs, func(b placedValue) bool { return datesAgree(a, b) })
+	})
 }
 
 // datesAgree reports whether two dates agree, one perhaps less exactly.
@@ -610,24 +704,24 @@ func datesAgree(a, b placedValue) bool {
 	return relateDates(&a.Date, &b.Date) >= dateWider
 }
 
-// changing reports whether the sentences are about quantities that change over the years.
-func (p *statementPair) changing() bool {
-	for concept := range changingConcepts {
-		if p.shared[conceptKey(concept)] || p.shared[topicKey(concept)] {
-			return true
+// changes reports whether the sentences are about quantities that change over the years.
+func (p *statementPair) changes() bool {
+	if p.changing == nil {
+		for concept := range changingConcepts {
+			p.changing = append(p.changing, conceptKey(concept), topicKey(concept))
 		}
 	}
-	return false
+	return slices.ContainsFunc(p.changing, p.hasKey)
 }
 
 // dates reports a pair of dates that differ, if they are of the same event.
 func (p *statementPair) dates() {
-	as, bs := p.a.values(ValueDate), p.b.values(ValueDate)
-	restA, restB := p.unmatched(as, bs, datesAgree), p.unmatched(bs, as, datesAgree)
+	as, bs := p.a.details.dates, p.b.details.dates
 	// If numbers differ as well, the dates say when each was true.
-	if len(p.a.values(ValueNumber)) > 0 && len(p.b.values(ValueNumber)) > 0 {
+	if len(as) == 0 || len(bs) == 0 || len(p.a.details.numbers) > 0 && len(p.b.details.numbers) > 0 {
 		return
 	}
+	restA, restB := p.unmatched(as, bs, datesAgree), p.unmatched(bs, as, datesAgree)
 	alone := len(as) == 1 && len(bs) == 1
 	for _, a := range restA {
 		for _, b := range restB {
@@ -658,7 +752,7 @@ func (p *statementPair) denials() {
 	if p.content < polarContent || p.weight < polarOverlap*max(p.a.weight, p.b.weight) || !p.sameTime() {
 		return
 	}
-	as, bs := p.a.values(ValueNegation), p.b.values(ValueNegation)
+	as, bs := p.a.details.negations, p.b.details.negations
 	switch {
 	case len(as) > 0 && len(bs) == 0:
 		p.denial(p.a, p.b, as)
@@ -675,7 +769,7 @@ func (p *statementPair) denial(denying, saying *statement, negations []placedVal
 		weights, total := denying.text.focus(n.index)
 		shared := 0.
 		for key, weight := range weights {
-			if p.shared[key] {
+			if p.hasKey(key) {
 				shared += weight
 			}
 		}
@@ -697,8 +791,8 @@ func (p *statementPair) denial(denying, saying *statement, negations []placedVal
 
 // opposed reports whether one sentence has the opposite of a word of the other: "did not rise" and "fell" agree.
 func (p *statementPair) opposed() bool {
-	for _, a := range p.a.values(ValueDegree) {
-		for _, b := range p.b.values(ValueDegree) {
+	for _, a := range p.a.details.degrees {
+		for _, b := range p.b.details.degrees {
 			if a.Words[0] == b.Words[1] {
 				return true
 			}
@@ -712,7 +806,7 @@ func (p *statementPair) antonyms() {
 	if p.content < 1 || p.weight < polarOverlap*max(p.a.weight, p.b.weight) || !p.sameTime() {
 		return
 	}
-	as, bs := p.a.values(ValueDegree), p.b.values(ValueDegree)
+	as, bs := p.a.details.degrees, p.b.details.degrees
 	for _, a := range as {
 		for _, b := range bs {
 			denied := p.a.text.denied(p.a.text.places[a.index])
@@ -747,7 +841,7 @@ func (p *statementPair) namesSwapped(word string) bool {
 func (p *statementPair) nameOrder(s *statement) []uint32 {
 	var keys []uint32
 	for _, term := range s.terms {
-		if p.shared[term.key] && s.names[term.key] {
+		if term.name && p.has(term.id) {
 			keys = append(keys, term.key)
 		}
 	}

@@ -285,7 +285,7 @@ func measureConflicts(t *testing.T, cases []conflictCase) conflictCount {
 	var all conflictCount
 	byWhy := map[string]*conflictCount{}
 	for _, c := range cases {
-		found, issues := Conflicts([]Passage{{Text: c.a}, {Text: c.b}}, nil)
+		found, issues := conflictsOf(t, []Passage{{Text: c.a}, {Text: c.b}}, nil)
 		if len(issues) > 0 {
 			t.Fatalf("issues: %v", issues)
 		}
@@ -351,7 +351,7 @@ func TestConflictsOfSources(t *testing.T) {
 	table := shares{}
 	for _, lines := range readCases(t, "conflicts.txt") {
 		label, _, _ := strings.Cut(lines[0], ":")
-		found, _ := Conflicts([]Passage{{Text: lines[1]}, {Text: lines[2]}}, nil)
+		found, _ := conflictsOf(t, []Passage{{Text: lines[1]}, {Text: lines[2]}}, nil)
 		table.count(label, len(found) > 0)
 		if (label == "conflict") != (len(found) > 0) {
 			t.Logf("%s %v\n  %s\n  %s", lines[0], found, lines[1], lines[2])

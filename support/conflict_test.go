@@ -1,13 +1,26 @@
 package support
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
 )
+
+// conflictsOf calls Conflicts, which fails only if its context ends.
+func conflictsOf(tb testing.TB, texts []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue) {
+	tb.Helper()
+	found, issues, err := Conflicts(tb.Context(), texts, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return found, issues
+}
 
 func TestConflictNamesBothSides(t *testing.T) {
 	texts := passages(
@@ -15,7 +28,7 @@ func TestConflictNamesBothSides(t *testing.T) {
 		"Tea is a drink.",
 		"The length of the Verrin Bridge is 1,510 m, the guide says. The Verrin Bridge was opened in 1983.",
 	)
-	found, issues := Conflicts(texts, nil)
+	found, issues := conflictsOf(t, texts, nil)
 	if len(issues) != 0 {
 		t.Errorf("issues %v", issues)
 	}
@@ -41,7 +54,7 @@ func TestNoConflicts(t *testing.T) {
 		"within a passage": passages("The Verrin Bridge is 1,420 m long. The Verrin Bridge is 1,510 m long."),
 		"of plans":         passages("The Verrin Bridge is 1,420 m long.", "The planned length of the Verrin Bridge is 1,510 m."),
 	} {
-		if found, _ := Conflicts(in, nil); len(found) != 0 {
+		if found, _ := conflictsOf(t, in, nil); len(found) != 0 {
 			t.Errorf("%s: found %v", about, found)
 		}
 	}
@@ -51,7 +64,7 @@ func TestNoConflicts(t *testing.T) {
 func TestConflictsOfLongPassages(t *testing.T) {
 	long := strings.Repeat("Herons eat fish. ", 8<<10)
 	start := time.Now()
-	found, issues := Conflicts(passages(long, "The Verrin Bridge is 1,420 m long."), nil)
+	found, issues := conflictsOf(t, passages(long, "The Verrin Bridge is 1,420 m long."), nil)
 	if took := time.Since(start); len(found) != 0 || len(issues) != 0 || took > time.Minute {
 		t.Errorf("%v: %d conflicts, issues %v", took, len(found), issues)
 	}
@@ -62,20 +75,20 @@ func TestConflictLimits(t *testing.T) {
 	for i := range 60 {
 		texts = append(texts, Passage{Text: fmt.Sprintf("The Verrin Bridge is %d m long.", 1000+200*i)})
 	}
-	found, issues := Conflicts(texts, nil)
+	found, issues := conflictsOf(t, texts, nil)
 	if len(found) != maxConflicts || len(issues) != 1 || issues[0].Code != IssueConflictsTruncated {
 		t.Errorf("%d conflicts, issues %v", len(found), issues)
 	}
-	found, issues = Conflicts(texts, &ConflictOptions{MaxPairs: 100})
+	found, issues = conflictsOf(t, texts, &ConflictOptions{MaxPairs: 100})
 	if len(found) == 0 || len(issues) != 1 || !strings.Contains(issues[0].Detail, "100 pairs") {
 		t.Errorf("%d conflicts, issues %v", len(found), issues)
 	}
 	long := passages(strings.Repeat("x ", maxConflictText/2), "The Verrin Bridge is 1,420 m long.", "The Verrin Bridge is 1,510 m long.")
-	found, issues = Conflicts(long, nil)
+	found, issues = conflictsOf(t, long, nil)
 	if len(found) != 0 || len(issues) != 1 {
 		t.Errorf("%d conflicts, issues %v", len(found), issues)
 	}
-	if found, issues := Conflicts(nil, nil); found != nil || issues != nil {
+	if found, issues := conflictsOf(t, nil, nil); found != nil || issues != nil {
 		t.Errorf("of nothing: %v, %v", found, issues)
 	}
 }
@@ -86,6 +99,36 @@ func BenchmarkConflicts(b *testing.B) {
 		texts = append(texts, Passage{Text: strings.Repeat(d+" ", 10) + fmt.Sprintf("The Verrin Bridge is %d m long.", 1000+10*i)})
 	}
 	for b.Loop() {
-		Conflicts(texts, nil)
+		conflictsOf(b, texts, nil)
+	}
+}
+
+// The end of the context ends the work on long texts, wherever it is.
+func TestContextEndsWork(t *testing.T) {
+	var texts []Passage
+	var docs []Document
+	for i := range 4000 {
+		text := strings.Repeat(fmt.Sprintf("In %d the station counted %d nests of herons at the northern shore. ", 1500+i%500, i), 12)
+		texts, docs = append(texts, Passage{Text: text}), append(docs, Document{Text: text})
+	}
+	for name, work := range map[string]func(context.Context) error{
+		"conflicts": func(ctx context.Context) error {
+			_, _, err := Conflicts(ctx, texts, &ConflictOptions{MaxPairs: 1 << 30})
+			return err
+		},
+		"relevance": func(ctx context.Context) error {
+			_, err := Relevance(ctx, "How many nests were counted?", texts)
+			return err
+		},
+		"attribution": func(ctx context.Context) error {
+			_, err := Attribute(ctx, &ibid.Answer{Text: "The station counted 7 nests of herons."}, docs, nil)
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := work(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/halt"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -57,54 +57,100 @@ type Hit struct {
 }
 
 // NewCorpus indexes passages.
-func NewCorpus(passages []Passage) *Corpus {
+func NewCorpus(passages []Passage) *Corpus { return newCorpus(nil, passages, nil) }
+
+// newCorpus indexes passages; if queries is not nil, only for these queries.
+func newCorpus(h *halt.Halt, passages []Passage, queries []string) *Corpus {
 	c := &Corpus{starts: make([]int32, 1, len(passages)+1)}
 	for i := range passages {
+		h.Check()
 		c.keys = appendKeys(c.keys, passages[i].Text)
 		c.starts = append(c.starts, int32(len(c.keys)))
 	}
-	c.collect()
+	var asked *keySet
+	if queries != nil {
+		asked = &keySet{}
+		var keys []uint32
+		for _, query := range queries {
+			keys = appendKeys(keys[:0], query)
+			for _, key := range keys {
+				asked.add(key)
+			}
+		}
+	}
+	c.collect(h, asked)
 	return c
+}
+
+// keySet is a bit set of keys, by sixteen of their bits. It may contain more than was added, never less.
+type keySet [1 << 10]uint64
+
+func (s *keySet) add(key uint32) { s[key>>7%(1<<10)] |= 1 << (key >> 1 % 64) }
+
+// mayContain is for all keys if s is nil.
+func (s *keySet) mayContain(key uint32) bool {
+	return s == nil || s[key>>7%(1<<10)]&(1<<(key>>1%64)) != 0
 }
 
 // appendKeys appends the keys of the words of a text.
 func appendKeys(keys []uint32, text string) []uint32 {
-	r := reader{text: text}
+	r := reader{text: text, onlyKeys: true}
 	for t := (token{}); r.next(&t); {
 		keys = append(keys, t.key)
 	}
 	return keys
 }
 
-// collect lists the occurrences of each term.
-func (c *Corpus) collect() {
-	total := map[uint32]int32{} // the number of passages with a term
-	seen := map[uint32]int32{}  // the last passage counted, from 1
+// collect lists the occurrences of each term that may be asked for.
+func (c *Corpus) collect(h *halt.Halt, asked *keySet) {
+	type counted struct {
+		key         uint32
+		total, last int32 // the number of passages with the term, and the last of them
+	}
+	var terms []counted
+	ids := map[uint32]int32{}
+	of := make([]int32, len(c.keys)) // the term of each word, or -1
 	for i := range c.Len() {
-		for _, key := range c.passage(i) {
-			if seen[key] != int32(i)+1 {
-				seen[key] = int32(i) + 1
-				total[key]++
+		h.Check()
+		for at := c.starts[i]; at < c.starts[i+1]; at++ {
+			key := c.keys[at]
+			if of[at] = -1; !asked.mayContain(key) {
+				continue
+			}
+			id, known := ids[key]
+			if !known {
+				id = int32(len(terms))
+				ids[key] = id
+				terms = append(terms, counted{key: key, last: -1})
+			}
+			of[at] = id
+			if t := &terms[id]; t.last != int32(i) {
+				t.last = int32(i)
+				t.total++
 			}
 		}
 	}
-	c.terms = make(map[uint32]posting, len(total))
+	ends := make([]int32, len(terms)) // of the occurrences of each term, so far
+	c.terms = make(map[uint32]posting, len(terms))
 	at := int32(0)
-	for _, key := range slices.Sorted(maps.Keys(total)) {
-		c.terms[key] = posting{from: at, to: at, weight: float32(c.termWeight(key, int(total[key])))}
-		at += total[key]
+	for id, t := range terms {
+		ends[id] = at
+		c.terms[t.key] = posting{from: at, to: at + t.total, weight: float32(c.termWeight(t.key, int(t.total)))}
+		at += t.total
 	}
 	c.list = make([]occurrence, at)
 	for i := range c.Len() {
-		for _, key := range c.passage(i) {
-			p := c.terms[key]
-			if p.to > p.from && c.list[p.to-1].passage == int32(i) {
-				c.list[p.to-1].count++
+		for _, id := range of[c.starts[i]:c.starts[i+1]] {
+			if id < 0 {
 				continue
 			}
-			c.list[p.to] = occurrence{int32(i), 1}
-			p.to++
-			c.terms[key] = p
+			if t := &terms[id]; t.last == ^int32(i) {
+				c.list[ends[id]-1].count++
+			} else {
+				t.last = ^int32(i)
+				c.list[ends[id]] = occurrence{int32(i), 1}
+				ends[id]++
+			}
 		}
 	}
 }
@@ -145,6 +191,12 @@ func (c *Corpus) Relevance(query string) []float64 {
 		all[hit.Passage] = hit.Relevance
 	}
 	return all
+}
+
+// Relevance is [Corpus.Relevance] for one query, which costs less than a corpus. It fails only if ctx ends.
+func Relevance(ctx context.Context, query string, passages []Passage) (all []float64, err error) {
+	err = halt.Do(ctx, func(h *halt.Halt) { all = newCorpus(h, passages, []string{query}).Relevance(query) })
+	return all, err
 }
 
 // searcher holds the state of a search, and is reused for the next.

@@ -151,7 +151,8 @@ func (e *evaluation) evidence() {
 			continue
 		}
 		all++
-		if span := s.spans(nil, window{s.sentence, s.sentence + 1}); slices.Contains(gold, span[0].Passage) {
+		best := s.lengths[0].best().at
+		if span := s.spans(nil, window{best, best + 1}); slices.Contains(gold, span[0].Passage) {
 			hits++
 		}
 	}

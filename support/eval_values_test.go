@@ -295,7 +295,7 @@ func TestEvalConflicts(t *testing.T) {
 	table := shares{}
 	for _, name := range changedFiles() {
 		for _, p := range labelledPairs(t, name) {
-			found, _ := Conflicts([]Passage{{Text: p.Claim}, {Text: p.text()}}, nil)
+			found, _ := conflictsOf(t, []Passage{{Text: p.Claim}, {Text: p.text()}}, nil)
 			table.count(name+": "+p.Label, len(found) > 0)
 			if p.Label == "supported" || p.Label == "neutral" {
 				table.count("supported or neutral", len(found) > 0)

@@ -74,11 +74,14 @@ func ExampleWithJudge() {
 
 // A difference between two sources is a reason to look, not a contradiction.
 func ExampleConflicts() {
-	conflicts, issues := support.Conflicts([]support.Passage{
+	conflicts, issues, err := support.Conflicts(context.Background(), []support.Passage{
 		{Text: "The Verrin Bridge is 503 metres long. It was opened in March 1932."},
 		{Text: "Opened in March 1932, the Verrin Bridge is 530 m long."},
 		{Text: "The Verrin Bridge is 0.503 km long."},
 	}, nil)
+	if err != nil {
+		fmt.Println(err)
+	}
 	for _, c := range conflicts {
 		fmt.Printf("%d and %d: %s\n", c.A.Passage, c.B.Passage, c.Note)
 	}

@@ -271,10 +271,9 @@ type parsedClaim struct {
 	tokens    []claimToken
 	terms     []term
 	pairs     []neighbours // sorted by the first term and the key of the second; without stop words
-	parts     []part
-	total     float64   // weight of all terms
-	persons   int       // tokens that refer to the speaker or listener
-	detected  detection // of the claim without the question
+	total     float64      // weight of all terms
+	persons   int          // tokens that refer to the speaker or listener
+	detected  detection    // of the claim without the question
 }
 
 // claimToken is one token of a claim.
@@ -296,13 +295,6 @@ type term struct {
 	token  int32 // the first
 }
 
-// part is a part of a claim, as the terms that first occur in it.
-type part struct {
-	span   ibid.Span
-	terms  []int32
-	weight float64
-}
-
 // parseClaim parses a claim, preceded by the question it answers, with terms weighted by the given function.
 func parseClaim(question, claim string, weight func(key uint32) float64) *parsedClaim {
 	c := &parsedClaim{text: claim}
@@ -315,7 +307,6 @@ func parseClaim(question, claim string, weight func(key uint32) float64) *parsed
 	}
 	c.read(weight)
 	c.pair()
-	c.split()
 	return c
 }
 
@@ -491,46 +482,26 @@ const (
 // enumerated phrases ("was born in Leeds, | moved to York | and died there in 1990"). It goes by punctuation and
 // conjunctions, so a part need not be a whole clause; each has about two or more words with content. The parts are in
 // order and do not overlap. A claim without words has none.
-func splitClaim(claim string) []ibid.Span {
+func splitClaim(claim string) (parts []ibid.Span) {
 	c := parseClaim("", claim, english().weight)
-	spans := make([]ibid.Span, len(c.parts))
-	for i := range c.parts {
-		spans[i] = c.parts[i].span
-	}
-	return spans
-}
-
-// split sets the parts of the claim.
-func (c *parsedClaim) split() {
 	seen := make([]bool, len(c.terms))
-	list := make([]int32, 0, len(c.terms))
-	var p part
+	weight := 0. // of the terms that first occur in the last part
 	for i := range c.tokens {
 		t := &c.tokens[i]
 		begins := i > 0 && (t.flags&flagClause != 0 || t.start-c.tokens[i-1].end >= 2)
-		if begins && p.weight > partWeight && len(c.parts) < maxParts-1 {
-			c.parts = append(c.parts, p)
-			p = part{}
+		if i == 0 || begins && weight > partWeight && len(parts) < maxParts {
+			parts = append(parts, ibid.Span{Start: int(t.start)})
+			weight = 0
 		}
-		if p.span.End == 0 {
-			p.span.Start = int(t.start)
-		}
-		p.span.End = int(t.end)
+		parts[len(parts)-1].End = int(t.end)
 		if !seen[t.term] {
 			seen[t.term] = true
-			list = append(list, t.term)
-			p.terms = list[len(list)-1-len(p.terms):]
-			p.weight += c.terms[t.term].weight
+			weight += c.terms[t.term].weight
 		}
 	}
-	last := len(c.parts) - 1
-	switch {
-	case p.span.End == 0:
-	case p.weight < lastPart && last >= 0:
-		l := &c.parts[last]
-		l.span.End, l.weight = p.span.End, l.weight+p.weight
-		l.terms = list[len(list)-len(p.terms)-len(l.terms):]
-	default:
-		c.parts = append(c.parts, p)
+	if n := len(parts); n > 1 && weight < lastPart {
+		parts[n-2].End = parts[n-1].End
+		parts = parts[:n-1]
 	}
+	return parts
 }

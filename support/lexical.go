@@ -107,7 +107,14 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	sentence, focus := pair.sentence()
 	isFragment := focus.Len() < len(sentence)
 	shared := sharedLanguage(sentence, q.textOf(v.Evidence))
-	w := compareWording(text.Head(sentence, maxClaim), focus, shared, q.pieces(v.Evidence))
+	pieces := q.pieces(v.Evidence)
+	if isFragment { // a sentence with its words may not be the one that says its sentence
+		whole, _ := q.read(&Pair{Claim: sentence, Passages: pair.Passages})
+		if s.compare(whole, q.passages) {
+			pieces = append(pieces, q.pieces(s.evidence())...)
+		}
+	}
+	w := compareWording(text.Head(sentence, maxClaim), focus, shared, pieces)
 	switch {
 	case c.truncated:
 	case w.saying == saysSo, v.Verbatim && !isFragment && w.saying != saysQualified:
@@ -348,13 +355,13 @@ func (s *scorer) evidence() []Span {
 	}
 	s.removeCovered(left, s.window)
 	for len(spans) < maxEvidence && slices.Contains(left, true) {
-		s.parts.reset(1, len(s.lengths[0].sums))
+		s.single.reset(1, len(s.lengths[0].sums))
 		for t := range left {
 			if left[t] {
-				s.eachPlace(int32(t), func(n int, weight float64) { s.parts.add(n, int32(t), weight) })
+				s.eachPlace(int32(t), func(n int, weight float64) { s.single.add(n, int32(t), weight) })
 			}
 		}
-		best := s.parts.best()
+		best := s.single.best()
 		if best.sum < moreEvidence*s.claim.total {
 			break
 		}

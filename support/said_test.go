@@ -64,3 +64,41 @@ func evalSaid(t *testing.T, name string) shares {
 	table.log(t)
 	return table
 }
+
+// TestClaimsKept checks said-fresh.txt, and fails if a share fell: `go test ./support -run ClaimsKept -v` prints the
+// counts that docs/support.md has.
+func TestClaimsKept(t *testing.T) {
+	least := map[string]map[string]float64{
+		"first":  {"honest, not accused": 1, "supported, right": 1, "differs, right": 1, "changed, differs": .94},
+		"second": {"honest, not accused": .97, "supported, right": 1, "differs, right": .95, "changed, differs": .83},
+	}
+	halves := map[string]shares{"first": {}, "second": {}}
+	for _, lines := range readCases(t, "said-fresh.txt") {
+		fields := strings.SplitN(lines[1], " ", 5)
+		half, label, claim := fields[0], fields[1], fields[4]
+		table := halves[half]
+		v := checkLexical(t, claim, &evalRow{Passages: lines[:1]})
+		honest := label == "=" || label == "~"
+		if honest {
+			table.count("honest, not accused", v.Label != Differs)
+		}
+		switch {
+		case v.Label == Supported:
+			table.count("supported, right", honest)
+		case v.Label == Differs:
+			table.count("differs, right", label == "!" || label == "-")
+		}
+		if label == "!" {
+			table.count("changed, differs", v.Label == Differs)
+		}
+	}
+	for half, table := range halves {
+		t.Log(half)
+		table.log(t)
+		for name, share := range least[half] {
+			if table.of(name) < share {
+				t.Errorf("%s half: %s: %.3f, want at least %g", half, name, table.of(name), share)
+			}
+		}
+	}
+}

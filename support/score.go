@@ -29,14 +29,12 @@ type scorer struct {
 	counts  []int32               // for each term, the number of its tokens in all passages
 	near    []bool                // for each term, whether a passage has a word with the same prefix
 	lengths [windowLength]windows // of one, two and three sentences
-	parts   windows               // of single sentences, for one part of the claim
+	single  windows               // of single sentences, for terms that the window lacks
 	paired  []bool                // for each pair of neighbours in the claim, whether they are neighbours in a passage
 
 	agreements []agreement
 	window     window
-	sentence   int // the best one
 	features   [featureCount]float64
-	partShares partShares
 }
 
 // windows are all runs of sentences of one length, by first sentence.
@@ -48,9 +46,6 @@ type windows struct {
 
 // window is a run of sentences, numbered across all passages.
 type window struct{ from, to int }
-
-// partShares is the share of the claim's best and worst part that a single sentence contains.
-type partShares struct{ strongest, weakest float64 }
 
 // agreement is a term of a claim that a sentence gives in another form: the 12 of a dozen.
 type agreement struct {
@@ -82,7 +77,6 @@ func (s *scorer) compare(c *parsedClaim, passages []*indexedPassage) bool {
 		})
 	}
 	s.chooseWindow()
-	s.compareParts(sentences)
 	numbers, names := s.countMissing()
 	s.features = [featureCount]float64{
 		featWindow:  s.lengths[windowLength-1].best().sum / c.total,
@@ -193,34 +187,17 @@ func (x *indexedPassage) eachSentence(places []uint32, f func(sentence int)) {
 // still be the better evidence.
 const shorterLoss = 0.04
 
-// chooseWindow finds the best sentence and the best window.
+// chooseWindow finds the best window.
 func (s *scorer) chooseWindow() {
 	sentences := len(s.lengths[0].sums)
 	best := s.lengths[windowLength-1].best()
-	s.window, s.sentence = window{best.at, min(best.at+windowLength, sentences)}, s.lengths[0].best().at
+	s.window = window{best.at, min(best.at+windowLength, sentences)}
 	for i := windowLength - 2; i >= 0; i-- {
 		shorter := s.lengths[i].best()
 		if shorter.sum < best.sum-shorterLoss*s.claim.total {
 			return
 		}
 		s.window, best = window{shorter.at, min(shorter.at+i+1, sentences)}, shorter
-	}
-}
-
-// compareParts finds the largest share of each part of the claim in one sentence.
-func (s *scorer) compareParts(sentences int) {
-	s.partShares = partShares{0, 1}
-	for i := range s.claim.parts {
-		part := &s.claim.parts[i]
-		if part.weight == 0 {
-			continue
-		}
-		s.parts.reset(1, sentences)
-		for _, t := range part.terms {
-			s.eachPlace(t, func(sentence int, weight float64) { s.parts.add(sentence, t, weight) })
-		}
-		share := s.parts.best().sum / part.weight
-		s.partShares = partShares{max(s.partShares.strongest, share), min(s.partShares.weakest, share)}
 	}
 }
 

@@ -127,7 +127,7 @@ func (s *scorer) Score(c *parsedClaim, p *indexedPassage) match {
 		m.Score = s.score()
 		m.Window.Start = p.sentences[s.window.from].span().Start
 		m.Window.End = p.sentences[s.window.to-1].span().End
-		m.Sentence = p.sentences[s.sentence].span()
+		m.Sentence = p.sentences[s.lengths[0].best().at].span()
 	}
 	s.claim, s.passages = nil, nil
 	return m

@@ -45,6 +45,8 @@ type reader struct {
 	buf  [maxWord + 8]byte
 	more string // the second word of an abbreviation that is read as two; it begins at from
 	from int
+
+	onlyKeys bool // prefixes are not needed
 }
 
 // The classes of a byte.
@@ -328,8 +330,10 @@ func (t *token) resolve(r *reader) {
 		t.key = 0
 	}
 	word := t.word[1 : len(t.word)-1]
-	if n := prefixLen(word); n > 0 {
-		t.prefix = hash(word[:n])
+	if !r.onlyKeys {
+		if n := prefixLen(word); n > 0 {
+			t.prefix = hash(word[:n])
+		}
 	}
 	if t.key == 0 {
 		t.key = stemKey(word)

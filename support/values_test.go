@@ -104,7 +104,7 @@ func FuzzValues(f *testing.F) {
 		differencesOf(text, text)
 		half := len(text) / 2
 		differencesOf(text[:half], text[half:])
-		Conflicts([]Passage{{Text: text[:half]}, {Text: text[half:]}}, nil)
+		conflictsOf(t, []Passage{{Text: text[:half]}, {Text: text[half:]}}, nil)
 	})
 }
 

@@ -3,6 +3,7 @@ package support
 import (
 	_ "embed"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,17 @@ func (l wordList) addSides(sides []string) {
 			}
 		}
 	}
+}
+
+// listsByLanguage returns the words of all lists whose names begin with a prefix.
+func listsByLanguage(prefix string) wordList {
+	all := wordList{}
+	for name, list := range lists {
+		if strings.HasPrefix(name, prefix) {
+			maps.Copy(all, list)
+		}
+	}
+	return all
 }
 
 // parseNumber parses .0254, 1e3 and 1/3.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/halt"
 )
 
 // DefaultLimit is the default of [Options.Limit]: 256 MiB.
@@ -25,6 +27,7 @@ var (
 	ErrClosed   = errors.New("the response was closed before its end")
 	ErrEncoding = errors.New("unknown content encoding")
 	ErrComments = errors.New("the response goes on without an event")
+	ErrWorkTime = errors.New("decoding the response takes too much CPU time")
 )
 
 // PanicError reports that the decoder, or OnEvent, panicked.
@@ -54,6 +57,9 @@ type Options struct {
 	// Unpacking is called inside Read before a compressed response is decoded, with the memory in bytes that its
 	// decompressors may take. If it returns false, nothing is decoded. Nil allows everything.
 	Unpacking func(bytes int64) bool
+	// WorkTime is how much CPU time decoding may take, give or take a second. Then it stops as with Limit, with
+	// [ErrWorkTime]. Zero means any.
+	WorkTime time.Duration
 	// OnEvent is called with events as they become known, inside Read, and inside Close for what the end settles. It
 	// must not call Read. It may be nil.
 	OnEvent func(ibid.Event)
@@ -67,7 +73,7 @@ type Result struct {
 	// Answer is what was known at the end. It is never nil.
 	Answer *ibid.Answer
 	// Err is the reason why the answer may be incomplete: a *[ibid.DecodeError], a *[PanicError], the error of reading,
-	// or an error that wraps [ErrLimit], [ErrClosed] or [ErrEncoding]. It is nil if there is none.
+	// or an error that wraps [ErrLimit], [ErrClosed], [ErrEncoding] or [ErrWorkTime]. It is nil if there is none.
 	Err error
 	End End
 }
@@ -292,6 +298,10 @@ func (b *Body) Close() error {
 // IssueEndlessComments is the code of the issue of an answer whose response was ended by [ErrComments].
 const IssueEndlessComments = "endless-comments"
 
+// IssueWorkTime is the code of the issue of an answer whose response was not decoded to its end, because of
+// [ErrWorkTime].
+const IssueWorkTime = "decoding-stopped"
+
 // IssueDamagedEncoding is the code of the issue of an answer whose compressed response is damaged.
 const IssueDamagedEncoding = "damaged-encoding"
 
@@ -309,10 +319,14 @@ type decoding struct {
 	idleSince time.Time        // when Decoder.Idle was first seen to be positive; zero if it is not
 	damage    error            // of the compressed data, such as a wrong checksum after the last byte
 	panicky   bool             // the decoder panicked
+	most      time.Duration    // see Options.WorkTime; 0 means any
+	used      time.Duration    // of it
 }
 
 func newDecoding(o *Options) *decoding {
-	d := &decoding{dec: ibid.Decoder{Options: o.Decode, OnEvent: o.OnEvent}, limit: o.Limit, hold: o.Hold}
+	d := &decoding{
+		dec: ibid.Decoder{Options: o.Decode, OnEvent: o.OnEvent}, limit: o.Limit, hold: o.Hold, most: o.WorkTime,
+	}
 	d.dec.Options.One = true // regardless of what follows the end mark, and in which read
 	if d.limit <= 0 {
 		d.limit = DefaultLimit
@@ -340,6 +354,9 @@ func (d *decoding) write(p []byte) (at int64, sure bool) {
 		return at, false
 	}
 	defer d.guard()
+	if d.most > 0 {
+		defer d.measure()()
+	}
 	if d.unpack != nil && len(p) > 0 {
 		if d.unpacking != nil && !d.unpacking(p[0]) {
 			d.off = fmt.Errorf("decompress response: %w", ErrLimit)
@@ -357,6 +374,23 @@ func (d *decoding) write(p []byte) (at int64, sure bool) {
 	}
 	d.decode(p)
 	return d.dec.End()
+}
+
+// measure measures the CPU time until the function that it returns is called, and stops decoding after too much. Up to
+// a second that is the time that has passed, which costs less to read and is longer.
+func (d *decoding) measure() (end func()) {
+	used, unlock := halt.TimePassed(), func() {}
+	if d.used > min(time.Second, d.most/2) {
+		runtime.LockOSThread()
+		used, unlock = halt.ThreadTime(), runtime.UnlockOSThread
+	}
+	return func() {
+		d.used += used()
+		unlock()
+		if d.used > d.most && d.off == nil {
+			d.off = fmt.Errorf("decode response: %w: more than %v", ErrWorkTime, d.most)
+		}
+	}
 }
 
 // endless reports whether the response goes on without an event beyond the limits.
@@ -396,6 +430,7 @@ func (d *decoding) guard() {
 
 // result ends the decoding for the given reason.
 func (d *decoding) result(end End, cause error) Result {
+	marked, _ := d.dec.End()
 	d.close(end)
 	r := Result{End: end}
 	var damage error
@@ -406,14 +441,18 @@ func (d *decoding) result(end End, cause error) Result {
 	if d.damage != nil {
 		r.Answer.Issues = append(r.Answer.Issues, ibid.Issue{Code: IssueDamagedEncoding, Detail: d.damage.Error()})
 	}
+	if errors.Is(d.off, ErrWorkTime) {
+		r.Answer.Complete = false
+		r.Answer.Issues = append(r.Answer.Issues, ibid.Issue{Code: IssueWorkTime, Detail: d.off.Error()})
+	}
 	if errors.Is(cause, ErrComments) {
 		r.Answer.Issues = append(r.Answer.Issues, ibid.Issue{Code: IssueEndlessComments, Detail: cause.Error()})
 	}
 	if at, sure := d.dec.End(); at >= 0 && d.off == nil && (sure || end == EndOfBody) {
 		r.End = EndMark
 	}
-	if r.End >= EndClosed && r.Answer.Format == ibid.Generic {
-		r.Answer.Complete = false // any text is complete when it ends, but this was cut off
+	if r.End >= EndClosed && marked < 0 {
+		r.Answer.Complete = false // text, and streams without an end mark, are complete when they end: this was cut off
 	}
 	switch {
 	case d.off != nil:

@@ -470,3 +470,18 @@ func (c *cuts) Read(p []byte) (int, error) {
 	c.rest = c.rest[n:]
 	return n, nil
 }
+
+// A stream that only the end of the body ends is complete only if that came.
+func TestBodyWithoutEndMark(t *testing.T) {
+	stream := "data: {\"say\": \"Herons [1].\", \"found\": {\"name\": \"Page\"}}\n\n"
+	for _, end := range []error{io.EOF, errors.New("reset by peer")} {
+		var got tee.Result
+		o := tee.Options{Done: func(r tee.Result) { got = r }}
+		o.Decode.Provider = "own"
+		o.Decode.Mappings = []ibid.Mapping{{Provider: "own", Text: "say", List: "found"}}
+		_, _ = io.Copy(io.Discard, tee.NewBody(&upstream{pieces: []string{stream}, err: end}, &o))
+		if a := got.Answer; a.Text != "Herons [1]." || len(a.Citations) != 1 || a.Complete != errors.Is(end, io.EOF) {
+			t.Errorf("%v: %q, %d citations, complete %t", end, a.Text, len(a.Citations), a.Complete)
+		}
+	}
+}

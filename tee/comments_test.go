@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -119,4 +120,31 @@ func TestLongEvents(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v, text of %d bytes, %v", name, n, err, len(got.Answer.Text), got.Err)
 		}
 	}
+}
+
+// A response that takes too long to decode passes on as it is, and its answer says that it is not all of it.
+func TestWorkTime(t *testing.T) {
+	want := strings.Repeat(chunkA, 2000)
+	for size := range 3 {
+		var got tee.Result
+		in := &repeated{text: want, size: 100 << size}
+		b := tee.NewBody(io.NopCloser(io.LimitReader(in, int64(len(want)))), &tee.Options{
+			WorkTime: time.Nanosecond, Done: func(r tee.Result) { got = r },
+		})
+		all := testenv.Must(io.ReadAll(b))(t)
+		if string(all) != want {
+			t.Errorf("%d bytes passed of %d", len(all), len(want))
+		}
+		has := func(is ibid.Issue) bool { return is.Code == tee.IssueWorkTime }
+		if !errors.Is(got.Err, tee.ErrWorkTime) || got.Answer.Complete || !slices.ContainsFunc(got.Answer.Issues, has) ||
+			!strings.HasPrefix(strings.Repeat("a", 2000), got.Answer.Text) || len(got.Answer.Text) > 10 {
+			t.Errorf("%d bytes at a time: %+v", in.size, got)
+		}
+	}
+	whole := tee.NewBody(io.NopCloser(strings.NewReader(want)), &tee.Options{WorkTime: time.Minute, Done: func(r tee.Result) {
+		if len(r.Answer.Text) != 2000 || r.Err != nil {
+			t.Errorf("within the time: %+v", r)
+		}
+	}})
+	testenv.Must(io.ReadAll(whole))(t)
 }

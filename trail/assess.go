@@ -46,13 +46,17 @@ type ConflictSide struct {
 // Sources and Primary as a source: see Conflicts and SummarySource.Quality. Limits of [support.Conflicts] that were
 // reached are added to Issues.
 //
-// Set Links first: a sentence of the answer that rests on two documents counts as a statement that they share.
-func (s *Summary) Assess(o *AssessOptions) {
+// Set Links first: a sentence of the answer that rests on two documents counts as a statement that they share. Assess
+// returns an error only if ctx ends.
+func (s *Summary) Assess(ctx context.Context, o *AssessOptions) error {
 	if o == nil {
 		o = &AssessOptions{}
 	}
 	d := s.Run.documents()
-	against := s.conflicts(d)
+	against, err := s.conflicts(ctx, d)
+	if err != nil {
+		return fmt.Errorf("assess sources: %w", err)
+	}
 	shared, captured := s.shared(), s.captured(d)
 	for _, list := range [][]SummarySource{s.Sources, s.Primary} {
 		for i := range list {
@@ -69,6 +73,7 @@ func (s *Summary) Assess(o *AssessOptions) {
 			f.Quality = new(support.AssessSource(&in))
 		}
 	}
+	return nil
 }
 
 // known fills in what the run knows about a document. From is its source in a captured answer, or nil.
@@ -171,7 +176,7 @@ func (s *Summary) shared() map[string]int {
 }
 
 // conflicts sets Conflicts, and counts the conflicts of each document with others.
-func (s *Summary) conflicts(d *documents) map[string]int {
+func (s *Summary) conflicts(ctx context.Context, d *documents) (map[string]int, error) {
 	var had []int
 	for i := range d.rows {
 		if d.rows[i].counts() || d.rows[i].Retrieved {
@@ -189,7 +194,10 @@ func (s *Summary) conflicts(d *documents) map[string]int {
 		}
 		rows, texts = append(rows, &d.rows[i]), append(texts, support.Passage{Text: words})
 	}
-	found, issues := support.Conflicts(texts, nil)
+	found, issues, err := support.Conflicts(ctx, texts, nil)
+	if err != nil {
+		return nil, err
+	}
 	s.Issues = append(s.Issues, issues...)
 	if cut > 0 {
 		s.Issues = append(s.Issues, ibid.Issue{
@@ -211,7 +219,7 @@ func (s *Summary) conflicts(d *documents) map[string]int {
 			against[d.names[b.document]]++
 		}
 	}
-	return against
+	return against, nil
 }
 
 func (s *Summary) side(d *documents, r *docRow, e *support.Excerpt) ConflictSide {
@@ -248,7 +256,9 @@ func (t *Trail) weigh(ctx context.Context, c support.Checker, left *int, depth i
 			return err
 		}
 		s := &t.Steps[i]
-		s.measureOverlap()
+		if err := s.measureOverlap(ctx); err != nil {
+			return err
+		}
 		unmeasured := func(f Source) bool { return f.Usage == nil && f.text() != "" }
 		if s.Answer != "" && *left > 0 && slices.ContainsFunc(s.Sources, unmeasured) {
 			*left--
@@ -266,20 +276,22 @@ func (t *Trail) weigh(ctx context.Context, c support.Checker, left *int, depth i
 }
 
 // measureOverlap compares the passages with the step's words.
-func (s *Step) measureOverlap() {
+func (s *Step) measureOverlap(ctx context.Context) error {
 	words := cmp.Or(s.Answer, s.Question)
 	if words == "" || len(s.Sources) == 0 {
-		return
+		return nil
 	}
 	texts := make([]support.Passage, len(s.Sources))
 	for i := range s.Sources {
 		texts[i].Text = s.Sources[i].text()
 	}
-	for i, relevance := range support.NewCorpus(texts).Relevance(words) {
+	relevance, err := support.Relevance(ctx, words, texts)
+	for i := range relevance {
 		if texts[i].Text != "" {
-			s.Sources[i].Overlap = new(estimate(relevance))
+			s.Sources[i].Overlap = new(estimate(relevance[i]))
 		}
 	}
+	return err
 }
 
 // measureUsage attributes the step's answer to its sources.

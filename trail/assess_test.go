@@ -44,10 +44,12 @@ func TestAssess(t *testing.T) {
 			if s.Links, err = run.Link(t.Context(), nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			s.Assess(&trail.AssessOptions{
+			if err := s.Assess(t.Context(), &trail.AssessOptions{
 				Now:   time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
 				Known: map[string]support.QualityInput{"guide": {Feedback: &support.Tally{Good: 50}}},
-			})
+			}); err != nil {
+				t.Fatal(err)
+			}
 			data := testenv.Must(s.MarshalJSON())(t)
 			var got struct {
 				Summary struct {
@@ -97,7 +99,9 @@ func TestAssessNothing(t *testing.T) {
 	if err != nil || strings.Contains(string(data), "conflicts") {
 		t.Errorf("%s, %v", data, err)
 	}
-	s.Assess(nil)
+	if err := s.Assess(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
 	if data, err = s.MarshalJSON(); err != nil || !strings.Contains(string(data), `"conflicts":[]`) {
 		t.Errorf("%s, %v", data, err)
 	}

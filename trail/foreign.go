@@ -12,7 +12,7 @@ import (
 // The members that other programs give a run's question and its answer, best first. Only texts count.
 var (
 	questionMembers = strings.Fields("query input task prompt user_query user_input user_msg")
-	answerMembers   = strings.Fields("output response result final_output final_result text raw")
+	answerMembers   = strings.Fields("output response result final_output final_result text raw content")
 )
 
 // readNames reads the question and the answer under the names that other programs give them.
@@ -131,20 +131,14 @@ func addOnlyCall(members map[string]json.RawMessage) {
 	}
 }
 
-// elementsOf returns the elements of a JSON list, or nil.
-func elementsOf(raw json.RawMessage) (list []json.RawMessage) {
-	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	return list
-}
-
 // otherSteps are members of a run that hold its steps in another form, and what reads them.
 var otherSteps = []struct {
 	name string
 	read func(json.RawMessage) []map[string]json.RawMessage
 }{
 	{"intermediate_steps", readPairs},
+	{"intermediateSteps", readPairs},
+	{"tools", readExecutions},
 	{"trajectory", readTrajectory},
 }
 
@@ -169,10 +163,31 @@ func (t *Trail) takeOtherSteps() (steps []json.RawMessage) {
 	return nil
 }
 
-// readPairs reads LangChain's list of pairs: an action, and what it returned.
+// readExecutions reads Agno's list of tools that were called, each with what it returned.
+func readExecutions(raw json.RawMessage) (list []map[string]json.RawMessage) {
+	for _, element := range elementsOf(raw) {
+		of := readObject(element)
+		if of["tool_name"] == nil || of["result"] == nil {
+			continue
+		}
+		step := map[string]json.RawMessage{"tool": of["tool_name"], "outputs": of["result"]}
+		for to, from := range map[string]string{"inputs": "tool_args", "id": "tool_call_id"} {
+			if v := of[from]; v != nil {
+				step[to] = v
+			}
+		}
+		list = append(list, step)
+	}
+	return list
+}
+
+// readPairs reads LangChain's list of pairs: an action, and what it returned. In JavaScript they are objects.
 func readPairs(raw json.RawMessage) (list []map[string]json.RawMessage) {
 	for _, pair := range elementsOf(raw) {
 		parts := elementsOf(pair)
+		if of := readObject(pair); of["action"] != nil && of["observation"] != nil {
+			parts = []json.RawMessage{of["action"], of["observation"]}
+		}
 		if len(parts) != 2 {
 			return nil
 		}
@@ -181,9 +196,11 @@ func readPairs(raw json.RawMessage) (list []map[string]json.RawMessage) {
 			return nil
 		}
 		step := map[string]json.RawMessage{"outputs": parts[1]}
-		for to, from := range map[string]string{"tool": "tool", "inputs": "tool_input", "id": "tool_call_id"} {
-			if v := action[from]; v != nil {
-				step[to] = v
+		for to, from := range map[string][]string{
+			"tool": {"tool"}, "inputs": {"tool_input", "toolInput"}, "id": {"tool_call_id", "toolCallId"},
+		} {
+			if name := present(action, from); name != "" {
+				step[to] = action[name]
 			}
 		}
 		list = append(list, step)
@@ -196,7 +213,7 @@ func readTrajectory(raw json.RawMessage) (list []map[string]json.RawMessage) {
 	members := readObject(raw)
 	for i := range len(members) {
 		tool := members[fmt.Sprintf("tool_name_%d", i)]
-		if tool == nil {
+		if tool == nil || string(tool) == `"finish"` { // which only ends it
 			break
 		}
 		step := map[string]json.RawMessage{"tool": tool}
@@ -214,7 +231,9 @@ func readTrajectory(raw json.RawMessage) (list []map[string]json.RawMessage) {
 
 // isForeignRun reports whether an object is a run as another program keeps it, although it has members of a step.
 func isForeignRun(members map[string]json.RawMessage) bool {
-	if present(members, []string{"intermediate_steps", "trajectory", "source_nodes"}) != "" {
+	if present(members, []string{
+		"intermediate_steps", "intermediateSteps", "trajectory", "source_nodes",
+	}) != "" {
 		return true
 	}
 	list := elementsOf(members["answers"])

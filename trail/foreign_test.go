@@ -47,6 +47,37 @@ func TestReadForeign(t *testing.T) {
 			`{"input":"When?","output":"In 1904, it is said.","intermediate_steps":[[{"tool":"find","tool_input":"kiln","log":"x"},` + quote(kiln) + `],[{"tool":"look","tool_input":{}},[` + mill + `]]]}`,
 			search,
 		},
+		"LangChain in JavaScript": {
+			`{"input":"When?","output":"In 1904, it is said.","intermediateSteps":[{"action":{"tool":"find","toolInput":"kiln","log":"x"},"observation":` + quote(kiln) + `},{"action":{"tool":"look","toolInput":{}},"observation":[` + mill + `]}]}`,
+			search,
+		},
+		"Agno": {
+			`{"query":"When?","content":"In 1904, it is said.","tools":[{"tool_call_id":"c1","tool_name":"find","tool_args":{"q":1},"result":` + quote("["+kiln+"]") + `},{"tool_name":"look","result":` + quote(mill) + `}]}`,
+			search,
+		},
+		"AutoGen": {
+			`{"run_id":"r","messages":[{"source":"user","type":"TextMessage","content":"When?"},{"source":"a","type":"ToolCallRequestEvent","content":[{"id":"c1","name":"find","arguments":"{}"},{"id":"c2","name":"look","arguments":"{}"}]},
+				{"source":"a","type":"ToolCallExecutionEvent","content":[{"call_id":"c1","name":"find","content":` + quote(kiln) + `,"is_error":false},{"call_id":"c2","name":"look","content":` + quote(mill) + `}]},
+				{"source":"a","type":"ToolCallSummaryMessage","content":"Kiln"},{"source":"a","type":"TextMessage","content":"In 1904, it is said."}]}`,
+			search + answers,
+		},
+		"ADK": {
+			`{"run_id":"r","events":[{"author":"user","content":{"role":"user","parts":[{"text":"When?"}]}},{"author":"a","content":{"role":"model","parts":[{"functionCall":{"id":"c1","name":"find","args":{}}},{"functionCall":{"id":"c2","name":"look","args":{}}}]}},
+				{"author":"a","content":{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"find","response":{"results":[` + kiln + `]}}},{"functionResponse":{"id":"c2","name":"look","response":{"results":[` + mill + `]}}}]}},
+				{"author":"a","content":{"role":"model","parts":[{"text":"In 1904, it is said."}]}}]}`,
+			search + answers,
+		},
+		"Claude's Agent SDK": {
+			`{"run_id":"r","messages":[{"type":"user","message":{"role":"user","content":"When?"}},{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"find","input":{}},{"type":"tool_use","id":"c2","name":"look","input":{}}]}},
+				{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":` + quote(kiln) + `},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":` + quote(mill) + `}]}]}},
+				{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"In 1904, it is said."}]}}]}`,
+			search + answers,
+		},
+		"the AI SDK's messages": {
+			`{"run_id":"r","messages":[{"role":"user","parts":[{"type":"text","text":"When?"}]},{"role":"assistant","parts":[{"type":"tool-find","toolCallId":"c1","state":"output-available","input":{},"output":[` + kiln + `]},
+				{"type":"dynamic-tool","toolName":"look","toolCallId":"c2","state":"output-available","input":{},"output":` + mill + `},{"type":"text","text":"In 1904, it is said."}]}]}`,
+			search + answers,
+		},
 		"LangGraph": {
 			`{"run_id":"r","messages":[{"type":"human","content":"When?"},{"type":"ai","content":"","tool_calls":[{"name":"find","args":{},"id":"c1"}]},
 				{"type":"tool","name":"find","tool_call_id":"c1","content":"Found one","artifact":[` + kiln + `]},

@@ -67,6 +67,7 @@ func (t *Trail) readDocuments(name string, r *passage.Result) bool {
 // messageMembers are members of a run that may hold a conversation.
 var messageMembers = []string{
 	"messages", "input", "output", "items", "new_items", "history", "chat_history", "conversation", "all_messages",
+	"events",
 }
 
 // readConversation reads the messages of a run, or the input and the output of a model's last call.
@@ -104,7 +105,7 @@ func (t *Trail) readConversation() {
 // isConversation reports whether a JSON value is a list of messages, of which none is a step.
 func isConversation(raw json.RawMessage) bool {
 	var list []map[string]json.RawMessage
-	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(unwrapped(raw), &list) != nil || len(list) == 0 {
 		return false
 	}
 	for _, m := range list {
@@ -129,6 +130,7 @@ func (t *Trail) addIssue(code, detail string) {
 // readMessages reads a conversation: what tools returned are steps, the user's last message is the question and the
 // model's last one the answer.
 func (t *Trail) readMessages(raw json.RawMessage) {
+	raw = unwrapped(raw)
 	for _, r := range call.ReadMessages(raw) {
 		s := Step{Number: len(t.Steps) + 1, ID: r.ID, Tool: r.Tool, Inputs: compact(r.Inputs)}
 		s.AddResult(r.Content)
@@ -149,4 +151,69 @@ func (t *Trail) readMessages(raw json.RawMessage) {
 		t.Answer = request.Messages[n-1].Text
 		t.Steps = append(t.Steps, Step{Number: len(t.Steps) + 1, Answer: t.Answer})
 	}
+}
+
+// unwrapped returns a list of messages without what programs put around each: Claude's Agent SDK {"type", "message"},
+// Google's ADK {"author", "content": {"role", "parts"}}. AutoGen's, which have a source, become messages with roles.
+func unwrapped(raw json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	changed := false
+	for _, element := range elementsOf(raw) {
+		m := readObject(element)
+		inner, content := readObject(m["message"]), readObject(m["content"])
+		switch {
+		case m["role"] != nil || m == nil:
+			list = append(list, element)
+			continue
+		case inner["role"] != nil:
+			list = append(list, m["message"])
+		case content["parts"] != nil:
+			list = append(list, m["content"])
+		case m["source"] != nil && m["type"] != nil && m["content"] != nil:
+			list = append(list, sourceMessages(m)...)
+		default:
+			list = append(list, element)
+			continue
+		}
+		changed = true
+	}
+	if !changed {
+		return raw
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		return raw
+	}
+	return b
+}
+
+// sourceMessages returns a message of AutoGen as messages with roles.
+func sourceMessages(m map[string]json.RawMessage) (list []json.RawMessage) {
+	write := func(v any) {
+		if b, err := json.Marshal(v); err == nil {
+			list = append(list, b)
+		}
+	}
+	parts := elementsOf(m["content"])
+	switch kind := strings.Trim(string(m["type"]), `"`); {
+	case kind == "ToolCallRequestEvent":
+		write(map[string]any{"role": call.RoleAssistant, "tool_calls": parts})
+	case kind == "ToolCallExecutionEvent":
+		for _, raw := range parts {
+			result := readObject(raw)
+			if string(result["is_error"]) == "true" {
+				continue
+			}
+			write(map[string]any{
+				"role": call.RoleTool, "tool_call_id": result["call_id"], "name": result["name"],
+				"content": result["content"],
+			})
+		}
+	case m["content"][0] != '"' || strings.HasPrefix(kind, "ToolCall"): // a summary repeats what the tool returned
+	case string(m["source"]) == `"user"`:
+		write(map[string]any{"role": call.RoleUser, "content": m["content"]})
+	default:
+		write(map[string]any{"role": call.RoleAssistant, "content": m["content"]})
+	}
+	return list
 }

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/scan"
 )
 
 // The codes of issues, described in docs/trail.md.
@@ -143,9 +145,25 @@ func (o *object) text(dst *string, names ...string) {
 	if name == "" {
 		return
 	}
-	if raw[0] != '"' || json.Unmarshal(raw, dst) != nil {
+	if !readString(dst, raw) {
 		o.refuse(issueWrongType, name, raw, "a string")
 	}
+}
+
+// readString reads a string, which is valid JSON, into dst. It returns false for anything else.
+func readString(dst *string, raw json.RawMessage) bool {
+	if raw[0] != '"' {
+		return false
+	}
+	content := raw[1 : len(raw)-1]
+	if bytes.IndexByte(content, '\\') >= 0 {
+		content = scan.AppendString(nil, content)
+	}
+	if !utf8.Valid(content) { // it has an escape of half a character
+		return json.Unmarshal(raw, dst) == nil
+	}
+	*dst = string(content)
+	return true
 }
 
 // id reads a string, which some programs write as a number.
@@ -155,7 +173,7 @@ func (o *object) id(dst *string, names ...string) {
 	case name == "":
 	case isNumber(raw):
 		*dst = string(raw)
-	case raw[0] != '"' || json.Unmarshal(raw, dst) != nil:
+	case !readString(dst, raw):
 		o.refuse(issueWrongType, name, raw, "a string")
 	}
 }
@@ -300,20 +318,27 @@ func (o *object) list(names ...string) (elements []json.RawMessage, name string,
 	if raw[0] != '[' {
 		return nil, name, fmt.Errorf("%s: %s, want a list", o.at(name), describe(raw))
 	}
-	if err := json.Unmarshal(raw, &elements); err != nil {
-		return nil, name, fmt.Errorf("%s: %w", o.at(name), err)
-	}
-	return elements, name, nil
+	return elementsOf(raw), name, nil
 }
 
-// readObject reads the members of an object. It returns nil for anything else.
+// elementsOf returns the elements of a list, which is valid JSON. They share its memory. It returns nil for anything
+// else.
+func elementsOf(raw json.RawMessage) (list []json.RawMessage) {
+	for walk := scan.Elements(scan.Value(raw)); walk.Next(); {
+		list = append(list, json.RawMessage(walk.Val))
+	}
+	return list
+}
+
+// readObject returns the members of an object, which is valid JSON. They share its memory. It returns nil for anything
+// else.
 func readObject(raw json.RawMessage) map[string]json.RawMessage {
 	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) == 0 || raw[0] != '{' {
 		return nil
 	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
-		return nil
+	members := map[string]json.RawMessage{}
+	for walk := scan.Members(scan.Value(raw)); walk.Next(); {
+		members[strings.ToValidUTF8(string(walk.Key), "\ufffd")] = json.RawMessage(walk.Val)
 	}
 	return members
 }

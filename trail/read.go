@@ -144,17 +144,13 @@ func (r *reader) document(b []byte) (*Trail, error) {
 
 // list reads a document that is a list of steps, or of messages.
 func (r *reader) list(t *Trail, raw json.RawMessage) error {
-	var elements []json.RawMessage
-	if err := json.Unmarshal(raw, &elements); err != nil {
-		return err
-	}
 	if isConversation(raw) {
 		t.Extra = map[string]json.RawMessage{"messages": raw}
 		t.readOther()
 		r.headers++
 		return nil
 	}
-	for i, element := range elements {
+	for i, element := range elementsOf(raw) {
 		place := fmt.Sprintf("[%d]", i)
 		members := readObject(element)
 		if isNull(element) {
@@ -418,6 +414,11 @@ func split(b []byte) (*input, error) {
 
 // decode returns the values of a document, and whether it is nothing but JSON.
 func decode(b []byte) (values []value, ok bool) {
+	if json.Valid(b) { // one value, as mostly
+		trimmed := bytes.TrimLeft(b, " \t\r\n")
+		before := b[:len(b)-len(trimmed)]
+		return []value{{bytes.TrimRight(trimmed, " \t\r\n"), 1 + bytes.Count(before, []byte("\n"))}}, true
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	line, at := 1, 0
 	for {
@@ -499,6 +500,9 @@ func place(b []byte, at int) string {
 
 // invalidUTF8 reports the bytes of a document that are not UTF-8.
 func invalidUTF8(b []byte) []ibid.Issue {
+	if utf8.Valid(b) {
+		return nil
+	}
 	first, n := 0, 0
 	for i := 0; i < len(b); {
 		r, size := utf8.DecodeRune(b[i:])

@@ -122,10 +122,7 @@ func (s *Step) after(o *object) error {
 	}
 	elements := []json.RawMessage{raw}
 	if raw[0] == '[' {
-		elements = nil
-		if err := json.Unmarshal(raw, &elements); err != nil {
-			return err
-		}
+		elements = elementsOf(raw)
 	}
 	s.After = []int{}
 	for i, element := range elements {
@@ -211,11 +208,7 @@ func (r *reader) sourceRows(o *object, name string, elements []json.RawMessage) 
 	for i, raw := range elements {
 		place := o.at(fmt.Sprintf("%s[%d]", name, i))
 		if raw[0] == '"' {
-			var text string
-			if err := json.Unmarshal(raw, &text); err != nil {
-				return nil, malformed("%s: %w", place, err)
-			}
-			bare[i] = text
+			readString(&bare[i], raw)
 			continue
 		}
 		if isNull(raw) {

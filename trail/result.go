@@ -73,7 +73,17 @@ func hasText(raw json.RawMessage, text string) bool {
 }
 
 func (s *Step) addResult(r *passage.Result) bool {
-	list := sourcesOf(r.Passages)
+	var list []Source
+	for i := range r.Passages {
+		p := &r.Passages[i]
+		if p.Title == "" && p.Filename == "" && p.URL == "" && p.ID == "" { // a block of text
+			if laid := pasted(p.Text, true); len(laid) > 1 || len(laid) == 1 && laid[0].Title+laid[0].URL != "" {
+				list = append(list, laid...)
+				continue
+			}
+		}
+		list = append(list, sourceOf(p))
+	}
 	if text := strings.TrimSpace(r.Text); text != "" && !isTransfer(text) {
 		if laid := pasted(text, true); len(laid) > 0 {
 			list = append(list, laid...)

@@ -121,7 +121,8 @@ func TestBytes(t *testing.T) {
 		{"bundle", string(bundle), verify.KindBundle, verify.Trusted, verify.SignatureValid},
 		{"document", document(t, w.origin+"/source", excerpt), verify.KindDocument, verify.Valid, verify.Unsigned},
 		{"document that misquotes", document(t, w.origin+"/source", strings.Replace(excerpt, "is not", "is", 1)), verify.KindDocument, verify.Invalid, verify.ExcerptAltered},
-		{"document without quotes", document(t, w.origin+"/source", ""), verify.KindDocument, verify.Unverifiable, verify.NothingQuoted},
+		{"document without quotes", document(t, w.origin+"/source", ""), verify.KindDocument, verify.Valid, verify.Unsigned},
+		{"document without addresses", document(t, "", ""), verify.KindDocument, verify.Unverifiable, verify.NothingQuoted},
 		{"broken manifest", string(s.Body[:len(s.Body)-9]), verify.KindManifest, verify.Invalid, verify.ManifestMalformed},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func (m *checked) verify(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	m.setDone("manifest", m.url)
+	m.setDone("manifest", m.url, "")
 	m.done = err != nil || snap.Status != http.StatusOK
 	switch {
 	case err != nil:

@@ -66,7 +66,7 @@ func (m *checked) checkClaims(ctx context.Context) error {
 				if r.Sources[at.source], err = m.checkSource(ctx, cs, r.Text, &text); err != nil {
 					return err
 				}
-				m.setDone("source", cs.URL)
+				m.setDone("source", cs.URL, r.Sources[at.source].Result.Status)
 			}
 			return nil
 		})
@@ -80,7 +80,7 @@ func (m *checked) checkClaims(ctx context.Context) error {
 	if err := m.checkSupport(ctx, reports); err != nil {
 		return err
 	}
-	m.setDone("support", m.out.URL)
+	m.setDone("support", m.out.URL, "")
 	m.report.Claims = append(m.report.Claims, reports...)
 	return m.checkUpstreams(ctx)
 }
@@ -158,7 +158,7 @@ func (m *checked) checkSource(
 	remembers, key := m.SourceTTL >= 0 || m.FailureTTL >= 0, ""
 	if remembers {
 		about := []any{cs, src, m.man.TextProfile}
-		if isSlice(cs) {
+		if isSlice(cs) || m.isUnquoted(cs) {
 			about = append(about, claim)
 		}
 		if b, err := json.Marshal(about); err == nil { // it was read from JSON
@@ -180,7 +180,11 @@ func (m *checked) checkSource(
 	compare := func(snap *snapshot.Snapshot, err error) SourceResult {
 		c := newComparison(cs, src, snap, &CompareOptions{Texts: m.Texts, TextProfile: m.man.TextProfile})
 		c.searcher, c.explained, c.claim = text, &m.all.explained, claim
-		return c.compare(err)
+		result := c.compare(err)
+		if result.Status == NothingRecorded && m.isUnquoted(cs) {
+			return c.unquoted(ctx)
+		}
+		return result
 	}
 	snap, err := m.readSource(ctx, r.URL, r.Expected.Hash)
 	if ctx.Err() != nil {
@@ -212,6 +216,11 @@ func (m *checked) checkSource(
 		return r, fmt.Errorf("remembering a result: %w", err)
 	}
 	return r, nil
+}
+
+// isUnquoted reports whether an answer document names a source without quoting it.
+func (m *checked) isUnquoted(cs *manifest.ClaimSource) bool {
+	return m.words != nil && cs.Excerpt == nil
 }
 
 // keepSource adds a source to the bundle, once.
@@ -273,7 +282,7 @@ func (j *job) checkSources(ctx context.Context, list []string) error {
 				r.Note = "The source can be read, but nothing states what was taken from it."
 			}
 			reports[i] = SourceReport{URL: address, CheckedAt: j.now, Result: r}
-			j.setDone("source", address)
+			j.setDone("source", address, r.Status)
 			return nil
 		})
 	}

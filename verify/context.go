@@ -7,6 +7,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -14,8 +15,12 @@ import (
 func SentenceOf(answer string, claim ibid.Span) string {
 	start, _ := prose.SentenceAt(answer, claim.Start+1)
 	_, end := prose.SentenceAt(answer, claim.End)
-	if start > claim.Start || end < claim.End || strings.TrimSpace(answer[start:claim.Start]) == "" &&
-		strings.Trim(answer[claim.End:end], " .!?\n") == "" {
+	if start > claim.Start || end < claim.End {
+		return ""
+	}
+	_, said := prose.SentenceBefore(answer, end) // without the marks and links of citations at its end
+	if strings.TrimSpace(answer[start:claim.Start]) == "" &&
+		strings.Trim(answer[claim.End:max(claim.End, said)], " .!?\n") == "" {
 		return ""
 	}
 	if from, to := prose.SentenceAt(answer, start+1); from != start || to != end {
@@ -52,6 +57,43 @@ func sentencesAround(content string, block, place ibid.Span) ibid.Span {
 		to = min(next, block.End)
 	}
 	return ibid.Span{Start: from, End: to}
+}
+
+// longQuote is the length in code points from which a quote that stops inside a sentence is taken for one that was cut
+// at a length. Providers cut at 150 or more; who quotes a part of a sentence quotes less.
+const longQuote = 100
+
+// ellipsis are the characters by which a quote leaves something out.
+const ellipsis = " .…[]()"
+
+// completed returns an excerpt's place in the text with the rest of the sentences that it was cut in, and whether it was
+// cut: it begins or ends with an ellipsis, or is long and stops inside a sentence.
+func (c *comparison) completed(block, place ibid.Span) (whole ibid.Span, cut bool) {
+	if c.cs.Excerpt == nil {
+		return place, false
+	}
+	content, whole := c.text.Content, place
+	before, after := snapshot.CutShort(c.cs.Excerpt.Exact)
+	if _, end := prose.SentenceAt(content, place.End); !after && !c.result.Match.Cut &&
+		utf8.RuneCountInString(c.cs.Excerpt.Exact) >= longQuote {
+		rest := content[place.End:max(place.End, min(end, block.End))]
+		after = strings.ContainsFunc(rest, func(r rune) bool { return !isNoLetter(r) })
+	}
+	if before {
+		start, _ := prose.SentenceAt(content, place.Start+1)
+		whole.Start = min(place.Start, max(block.Start, start))
+	}
+	if after {
+		_, end := prose.SentenceAt(content, place.End)
+		whole.End = max(place.End, min(end, block.End))
+	}
+	if m := c.result.Match; m.Cut && snapshot.IsCut(
+		content, m.Start-utf8.RuneCountInString(content[whole.Start:place.Start]),
+		m.End+utf8.RuneCountInString(content[place.End:whole.End]),
+	) {
+		return place, false // at its other end
+	}
+	return whole, before || after
 }
 
 // openings are what stands between a quotation and the sentence that introduces it.

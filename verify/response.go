@@ -411,8 +411,8 @@ func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Re
 	}
 	if len(m.man.Claims) == 0 {
 		j.report.found(NothingQuoted,
-			"No citation of the answer quotes its source, and what the model was given of it is not known, so there "+
-				"is nothing to compare.")
+			"No citation of the answer quotes its source or has its address, and what the model was given of it is not "+
+				"known, so there is nothing to compare.")
 		return j.finished(), nil
 	}
 	unsigned := newFinding(Unsigned, "The answer is not signed.")
@@ -429,8 +429,8 @@ type citedWords struct {
 	given   []support.Passage // see [evidence]
 }
 
-// quotes returns the citations of an answer as a manifest: those that quote a source, and those of sources that the
-// model was given. Citations of the same words are one claim: their quotes are read together.
+// quotes returns the citations of an answer as a manifest: those of sources that it quotes, that the model was given, or
+// that have an address. Citations of the same words are one claim: their quotes are read together.
 func quotes(a *ibid.Answer) (man *manifest.Manifest, all []citedWords) {
 	man = &manifest.Manifest{TextProfile: manifest.TextProfile}
 	claimOf := map[ibid.Span]int{}
@@ -445,12 +445,18 @@ func quotes(a *ibid.Answer) (man *manifest.Manifest, all []citedWords) {
 		for k := range c.Refs {
 			src, quote := a.Source(c.Refs[k].Source), c.Refs[k].Quote
 			given := Given(a, &c.Refs[k])
-			if src == nil || given == "" {
+			if src == nil {
 				continue
 			}
 			cs := manifest.ClaimSource{Source: src.ID, URL: src.URL, ExcerptOrigin: manifest.OriginProvider}
-			if _, err := snapshot.CleanURL(cs.URL); err != nil || quote == "" {
+			_, err := snapshot.CleanURL(cs.URL)
+			if err != nil && given == "" {
+				continue
+			}
+			if err != nil {
 				cs.URL = manifest.SourceURN + src.ID
+			}
+			if given != "" && (err != nil || quote == "") {
 				words.given = append(words.given, support.Passage{ID: cs.URL, Text: given})
 			}
 			if quote != "" {

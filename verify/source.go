@@ -2,6 +2,7 @@ package verify
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
 )
 
 // SourceResult is the result of checking one source of one claim. It is plain data.
@@ -26,9 +28,10 @@ type SourceResult struct {
 	// why the source was not read: dns, connect, tls, timeout, 5xx, 429 …; for an archived copy, the source's status
 	Reason string `json:"reason,omitempty"`
 	Note   string `json:"note,omitempty"` // a sentence for people
-	// the source's words, if it passed, in the form of the excerpt if it has them in another: evidence for the claim
+	// the source's words, if it passed, in the form of the excerpt if it has them in another: evidence for the claim. If
+	// the excerpt was cut short inside a sentence, it is completed from the source.
 	Excerpt string `json:"excerpt,omitempty"`
-	// the passage around Excerpt, if it was found: what a quote that was cut goes on to say
+	// the passage around Excerpt, if the excerpt was cut short: more evidence for the claim
 	Passage string `json:"passage,omitempty"`
 	// where the excerpt is now; nil if it was not found, or none was recorded
 	Match *snapshot.Match `json:"match,omitempty"`
@@ -232,7 +235,7 @@ func (c *comparison) compareExcerpt() SourceResult {
 	}
 	anywhere := c.cs.ExcerptOffset == nil
 	switch {
-	case c.result.Match.Cut || reformattings[c.result.Match.How] == "" && c.hash == "":
+	case c.result.isCut() || reformattings[c.result.Match.How] == "" && c.hash == "":
 		return c.foundResult()
 	case reformattings[c.result.Match.How] != "":
 		return c.end(ExcerptReformatted, "The source has the excerpt "+reformattings[c.result.Match.How]+".")
@@ -242,6 +245,20 @@ func (c *comparison) compareExcerpt() SourceResult {
 		return c.end(DriftedExcerptIntact, excerptIntact)
 	}
 	return c.foundResult()
+}
+
+// unquoted returns the result for a source that was read, and of which an answer names no words: the passage that is
+// nearest to the claim. Words in a text that nobody quoted may support the claim; they do not differ from it.
+func (c *comparison) unquoted(ctx context.Context) SourceResult {
+	finder := support.Finder{Texts: c.options.Texts}
+	found, err := finder.Find(ctx, []support.Sought{{Claim: c.claim, Text: c.text}})
+	if near := err == nil && found[0].Evidence.Len() > 0; near && (c.text.Obstacle == "" || found[0].Verdict.IsClose()) {
+		c.result.Passage = strings.Clone(c.text.Around(found[0].Evidence))
+	} else if c.text.Obstacle != "" {
+		r, _ := c.notComparable("")
+		return r
+	}
+	return c.end(SourceRead, "The source can be read; the answer quotes nothing of it.")
 }
 
 // reformattings are the forms in which a source may have an excerpt, besides that of the excerpt itself.
@@ -267,7 +284,7 @@ func (c *comparison) readAgain() bool {
 // foundResult returns the result if the excerpt, or text with its hash, is in its place.
 func (c *comparison) foundResult() SourceResult {
 	switch {
-	case c.result.Match.Cut:
+	case c.result.isCut():
 		return c.end(ExcerptCut, "The source has the excerpt, but as part of a number or word: "+
 			"it may mean something else there.")
 	case c.hash == "":
@@ -445,13 +462,22 @@ func (c *comparison) setMatch(m snapshot.Match) {
 	there, _ := snapshot.Slice(content[len(before):], 0, m.End-m.Start)
 	end := len(before) + len(there)
 	excerpt := cmp.Or(m.Text, there)
-	c.result.Excerpt = strings.Clone(excerpt) // so that the whole text can be freed
-	c.result.Passage = strings.Clone(c.text.Around(ibid.Span{Start: len(before), End: end}))
 	place := ibid.Span{Start: len(before), End: end}
 	block := c.blockOf(place)
 	around := sentencesAround(content, block, place)
 	if whole := content[around.Start:len(before)] + excerpt + content[end:around.End]; whole != excerpt {
 		c.result.Sentences = whole
+	}
+	c.result.Excerpt = strings.Clone(excerpt) // so that the whole text can be freed
+	if whole, cut := c.completed(block, place); cut {
+		if whole.Start < place.Start {
+			excerpt = content[whole.Start:place.Start] + strings.TrimLeft(excerpt, ellipsis)
+		}
+		if whole.End > end {
+			excerpt = strings.TrimRight(excerpt, ellipsis) + content[end:whole.End]
+		}
+		c.result.Excerpt = strings.Clone(excerpt)
+		c.result.Passage = strings.Clone(c.text.Around(place))
 	}
 	c.result.Corrections = c.corrections(block)
 }

@@ -107,11 +107,11 @@ const (
 	NothingClaimed       Status = "nothing-claimed" // no claim, or one without a supporting source
 	LevelMet             Status = "level-met"
 	Redirected           Status = "redirected"  // the source is at another site now
-	SourceRead           Status = "source-read" // announced without a manifest, and readable
+	SourceRead           Status = "source-read" // announced without a manifest, or cited without a quote, and readable
 	UpstreamVerified     Status = "upstream-verified"
 	UpstreamUnverifiable Status = "upstream-unverifiable"
 	UpstreamInvalid      Status = "upstream-invalid" // a source is an agent's answer, and its manifest failed
-	NothingQuoted        Status = "nothing-quoted"   // an answer document without a quote
+	NothingQuoted        Status = "nothing-quoted"   // an answer document without a quote and an address
 )
 
 // Counts is what a finding counts as.

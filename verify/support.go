@@ -20,7 +20,7 @@ type evidence struct {
 
 	context string // the sentence that the claim is a part of; empty if it is none, or that is unknown
 	results []SourceResult
-	given   []support.Passage // what the model was given of sources that have no address to be read at
+	given   []support.Passage // what the model was given of sources that it does not quote, or that have no address
 }
 
 // isSlice reports whether a manifest records only the place of an excerpt, neither its words nor their hash.
@@ -28,46 +28,48 @@ func isSlice(cs *manifest.ClaimSource) bool {
 	return cs.Excerpt == nil && cs.ExcerptHash == "" && cs.ExcerptOffset != nil
 }
 
-// isCut reports whether the match is a part of a number or word, which supports nothing.
-func (r *SourceResult) isCut() bool { return r.Match != nil && r.Match.Cut }
+// isCut reports whether the match is a part of a number or word, which supports nothing unless it was completed.
+func (r *SourceResult) isCut() bool { return r.Match != nil && r.Match.Cut && r.Passage == "" }
 
 // compareClaims sets for each claim whether the excerpts of its sources that passed, taken together, support it. An
 // error means that nothing is known about any claim: the context has ended, or the checker failed altogether.
 //
-// For a claim that its own excerpts are far from, WrongSource is the excerpt of another claim that supports it.
+// For a claim that its own excerpts are far from, WrongSource is the excerpt of another claim that supports it. A claim
+// whose excerpts were cut short is compared with the passages around them, too.
 func compareClaims(ctx context.Context, claims []evidence, checker support.Checker) error {
 	var asked []int
 	var pairs []support.Pair
 	var all []support.Passage // the excerpts of all claims, each once
+	var passages [][]string   // for each pair, the passages around its excerpts that were cut
 	seen := map[support.Passage]bool{}
 	for i := range claims {
 		c := &claims[i]
 		c.setUncompared()
-		var passages []support.Passage // the excerpts of the sources that passed, each once
+		var found []support.Passage // the excerpts of the sources that passed, each once
+		var around []string
 		for k := range c.results {
 			r := &c.results[k]
 			p := support.Passage{ID: r.FinalURL, Text: r.Excerpt}
-			duplicate := func(other support.Passage) bool { return other.Text == p.Text }
-			if !r.Counts.Passes() || r.isCut() || p.Text == "" || slices.ContainsFunc(passages, duplicate) {
+			duplicate := func(other support.Passage) bool { return other.Text == p.Text && p.Text != "" }
+			if !r.Counts.Passes() || r.isCut() || p.Text+r.Passage == "" || slices.ContainsFunc(found, duplicate) {
 				continue
 			}
-			passages = append(passages, p)
-			if !seen[p] {
+			found, around = append(found, p), append(around, r.Passage)
+			if p.Text != "" && !seen[p] {
 				seen[p], all = true, append(all, p)
 			}
 		}
-		if len(passages) == 0 {
-			passages = c.given
-		}
-		if len(passages) > 0 {
+		found, around = append(found, c.given...), append(around, make([]string, len(c.given))...)
+		if len(found) > 0 {
 			asked = append(asked, i)
-			pairs = append(pairs, support.Pair{Claim: c.Text, Context: c.context, Passages: passages})
+			pairs = append(pairs, support.Pair{Claim: c.Text, Context: c.context, Passages: found})
+			passages = append(passages, around)
 		}
 	}
 	for i := range pairs {
 		pairs[i].Others = all
 	}
-	verdicts, err := support.CheckPairs(ctx, support.RightSource(checker), pairs)
+	verdicts, err := checkWidened(ctx, checker, pairs, passages)
 	if err != nil {
 		return fmt.Errorf("checking %d claims: %w", len(pairs), err)
 	}
@@ -78,6 +80,54 @@ func compareClaims(ctx context.Context, claims []evidence, checker support.Check
 		}
 	}
 	return nil
+}
+
+// checkWidened checks pairs, some of whose passages are quotes that were cut short: those have the text around them in
+// around, which has an entry, maybe empty, for each passage of each pair. The checker is given that text instead. What
+// words say of it counts only if they say that it supports the claim: in a text that nobody quoted, another sentence
+// with another value is no difference. If the quotes themselves differ from the claim and the text around them supports
+// it, the claim is unjudged.
+//
+// The passages of the pairs become those that the verdicts refer to.
+func checkWidened(
+	ctx context.Context, checker support.Checker, pairs []support.Pair, around [][]string,
+) ([]support.Verdict, error) {
+	var cut []int
+	var quoted []support.Pair
+	for i := range pairs {
+		if !slices.ContainsFunc(around[i], func(s string) bool { return s != "" }) {
+			continue
+		}
+		cut, quoted = append(cut, i), append(quoted, pairs[i])
+		pairs[i].Passages = slices.Clone(pairs[i].Passages)
+		for k, text := range around[i] {
+			if text != "" {
+				pairs[i].Passages[k].Text = text
+			}
+		}
+	}
+	wide, err := support.CheckPairs(ctx, support.RightSource(checker), pairs)
+	if err != nil {
+		return nil, err
+	}
+	narrow, err := support.CheckPairs(ctx, support.RightSource(&support.Lexical{}), quoted)
+	if err != nil {
+		return nil, err
+	}
+	words := (&support.Lexical{}).Info().By()
+	for n, i := range cut {
+		switch w := &wide[i]; {
+		case w.By != words: // a judge decided
+		case narrow[n].Label == support.Differs && w.Label == support.Supported:
+			w.Label, w.Verbatim = support.Unjudged, false
+		case narrow[n].Label == support.Supported, narrow[n].Label == support.Differs:
+			narrow[n].Escalated, narrow[n].Issues = w.Escalated, w.Issues
+			*w, pairs[i] = narrow[n], quoted[n]
+		case w.Label == support.Differs:
+			w.Label, w.Differences = support.Unjudged, nil
+		}
+	}
+	return wide, nil
 }
 
 func newDifference(c *support.Conflict) Difference {
@@ -170,8 +220,9 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict) {
 type CitationOptions struct {
 	Plain func(string) string // converts a part of the answer's text to plain text
 	Most  int                 // maximum number of claims to compare
-	// Quote returns the words quoted from a source; nil means the quote of the ref.
-	Quote func(*ibid.Citation, *ibid.Ref) string
+	// Quote returns the words quoted from a source, and the passage around them if they were cut short and it is known;
+	// see SourceResult. Nil means the quote of the ref.
+	Quote func(*ibid.Citation, *ibid.Ref) (quote, passage string)
 }
 
 // CheckCitations compares the claims of an answer with the quotes cited for them, as a report does for claims whose
@@ -184,6 +235,7 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 	pairAt := map[ibid.Span]int{}           // citations of the same words are compared together
 	var all []support.Passage               // the quotes of all claims, each once
 	seen := map[support.Passage]bool{}
+	var around [][]string // for each pair, the passages around its quotes
 	for i := range a.Citations {
 		c := &a.Citations[i]
 		at := cmp.Or(c.Claim, c.Span)
@@ -192,9 +244,9 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 		}
 		n := pairAt[at]
 		for k := range c.Refs {
-			quote := c.Refs[k].Quote
+			quote, wide := c.Refs[k].Quote, ""
 			if o.Quote != nil {
-				quote = o.Quote(c, &c.Refs[k])
+				quote, wide = o.Quote(c, &c.Refs[k])
 			}
 			if strings.TrimSpace(quote) == "" || n == 0 && len(pairs) == o.Most {
 				continue
@@ -203,11 +255,12 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 				pairs = append(pairs, support.Pair{
 					Claim: o.Plain(a.Text[at.Start:at.End]), Context: o.Plain(SentenceOf(a.Text, at)),
 				})
+				around = append(around, nil)
 				n = len(pairs)
 				pairAt[at] = n
 			}
 			p, passage := &pairs[n-1], support.Passage{ID: c.Refs[k].Source, Text: quote}
-			p.Passages = append(p.Passages, passage)
+			p.Passages, around[n-1] = append(p.Passages, passage), append(around[n-1], wide)
 			if pairOf[i] = n; !seen[passage] {
 				seen[passage], all = true, append(all, passage)
 			}
@@ -216,7 +269,7 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 	for i := range pairs {
 		pairs[i].Others = all
 	}
-	verdicts, err := support.CheckPairs(ctx, support.RightSource(&support.Lexical{}), pairs)
+	verdicts, err := checkWidened(ctx, &support.Lexical{}, pairs, around)
 	if err != nil {
 		return nil, fmt.Errorf("checking %d claims: %w", len(pairs), err)
 	}

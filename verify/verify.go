@@ -70,6 +70,7 @@ type Progress struct {
 	Stage       string // manifest, source, support (of all claims of a manifest)
 	URL         string // of the manifest, source, or manifest (for support) that was just done
 	Done, Total int    // for the stage, in the whole job; Total may still grow
+	Status      Status // what was found about the source that was just done; empty in the other stages
 }
 
 // Limits bound what one job may cost. Zero fields mean the defaults.
@@ -464,11 +465,11 @@ func (j *job) addToDo(stage string, n int) {
 }
 
 // setDone counts one thing of a stage as done, and reports progress.
-func (j *job) setDone(stage, what string) {
+func (j *job) setDone(stage, what string, found Status) {
 	j.all.progress.Lock()
 	defer j.all.progress.Unlock()
 	p := j.all.stages[stage]
-	p.URL, p.Done = what, p.Done+1
+	p.URL, p.Done, p.Status = what, p.Done+1, found
 	j.all.stages[stage] = p
 	if j.Progress != nil {
 		j.Progress(p)

@@ -75,7 +75,7 @@ func TestURL(t *testing.T) {
 	}
 	at, manifest := w.origin+"/source", w.origin+cite
 	once := []verify.Progress{
-		{Stage: "manifest", URL: manifest, Done: 1, Total: 1}, {Stage: "source", URL: at, Done: 1, Total: 1}, {Stage: "support", URL: manifest, Done: 1, Total: 1},
+		{Stage: "manifest", URL: manifest, Done: 1, Total: 1}, {Stage: "source", URL: at, Done: 1, Total: 1, Status: verify.Verified}, {Stage: "support", URL: manifest, Done: 1, Total: 1},
 	}
 	if diff := cmp.Diff(slices.Concat(once, once, once[:1]), steps); diff != "" {
 		t.Errorf("the progress differs: %s", diff)

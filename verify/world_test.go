@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"net/http"
 	"net/http/httptest"
@@ -343,4 +344,9 @@ func quoteAt(text string, start, end int) snapshot.Quote {
 		Exact: string(runes[start:end]), Start: start, End: end,
 		Prefix: string(runes[max(0, start-32):start]), Suffix: string(runes[end:min(len(runes), end+32)]),
 	}
+}
+
+// read fetches a source for a manifest.
+func (w *world) read(ctx context.Context, url string) (*snapshot.Snapshot, error) {
+	return w.fetch.Fetch(ctx, &snapshot.FetchRequest{URL: url})
 }

@@ -61,6 +61,8 @@ type Job struct {
 	URL      *url.URL    // of the upstream
 	Format   string      // of the answer, for reading the request; empty to detect it
 	Request  []byte      // the body of the call; read-only from here on
+	// Again has sources read again that were read a short while ago: see [FirstCheck.Again].
+	Again bool
 	// the caller's key, see [Keys]: kept in memory until the second call is made, never stored or logged
 	Keys http.Header
 	// Done is called when an accepted job ends, with the call as stored with citations, or nil if there are none for

@@ -45,13 +45,13 @@ const (
 	usesAtOnce = 200
 )
 
-// FreshnessOptions are the options of [NewFreshness]. Store, Fetcher and Every are required.
+// FreshnessOptions are the options of [NewFreshness]. Store and Fetcher are required.
 type FreshnessOptions struct {
 	Store   *store.Store // opened with store.Options.Track
 	Fetcher *snapshot.Fetcher
 	Texts   *snapshot.Texts // caches texts; may be nil
 	Checker support.Checker // finds evidence where there is no quote; nil means support.Lexical
-	Every   time.Duration   // how often a source is fetched, give or take a random tenth
+	Every   time.Duration   // how often a source is fetched, give or take a random tenth; 0 if only by FirstCheck
 	// Wake signals that there are events to relay, like bus.Bus.Wake. If it is nil, they are found later.
 	Wake func()
 	// Verifier and Version identify this ibid in incidents. Origin is the origin of its manifests,
@@ -73,7 +73,7 @@ type Freshness struct {
 
 // NewFreshness checks the options. It starts nothing: see [Freshness.Run].
 func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
-	if o == nil || o.Store == nil || o.Fetcher == nil || o.Every <= 0 {
+	if o == nil || o.Store == nil || o.Fetcher == nil || o.Every < 0 {
 		return nil, errors.New("preparing to check sources again: a store, a fetcher or a duration is missing")
 	}
 	checks, err := newCounter(o.Metrics, "ibid_source_checks_total",
@@ -94,7 +94,7 @@ func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
 }
 
 // Run checks sources until ctx ends and returns nil. It includes sources cited by answers and recorded runs stored
-// before.
+// before. It needs FreshnessOptions.Every.
 func (f *Freshness) Run(ctx context.Context) error {
 	tracked := false
 	all := poll[store.Recheck]{
@@ -253,6 +253,9 @@ func (f *Freshness) rests(
 		}
 		for i := range uses.Items {
 			use := &uses.Items[i]
+			if clean, err := snapshot.CleanURL(use.URL); err != nil || clean != job.URL {
+				continue // the same source at another address, which is read at that
+			}
 			if id := use.AnswerID; !published[id] && !seen[id] && pinned[id] < len(use.Citations) {
 				seen[id] = true
 				unpinned = append(unpinned, use.AnswerID)
@@ -290,6 +293,7 @@ func (f *Freshness) pin(ctx context.Context, job *store.Recheck, answerID string
 			if err != nil {
 				return err
 			}
+			forgetHash(&one)
 			claim := c.Claim
 			if claim.Len() == 0 {
 				claim = c.Span
@@ -307,6 +311,14 @@ func (f *Freshness) pin(ctx context.Context, job *store.Recheck, answerID string
 		return nil
 	}
 	return f.options.Store.AddPins(ctx, job.Tenant, list)
+}
+
+// forgetHash removes the hash of what was read from a citation whose quote is not in it: that is not what was cited, so
+// that the quote is missing there, or altered, but not misquoted.
+func forgetHash(c *manifest.ClaimSource) {
+	if c.Unavailable == manifest.ExcerptNotFound {
+		c.Hash = ""
+	}
 }
 
 // complete finds the passages that runs recorded in a source; if the source is gone, it keeps their quotes.
@@ -327,6 +339,7 @@ func (f *Freshness) complete(
 		if err != nil {
 			return err
 		}
+		forgetHash(&one)
 		p.Claim = one
 		p.Source = manifest.Source{URL: p.URL, Hash: one.Hash, RetrievedAt: one.RetrievedAt}
 	}

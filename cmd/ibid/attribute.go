@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
@@ -81,6 +81,7 @@ of a source could not be read.`,
 			if f.perSentence < 1 {
 				return usagef("the default is 2", "--per-sentence %d is less than 1", f.perSentence)
 			}
+			f.cite.config = f.judge.file
 			cite, err := newCiteJob(&f.cite, args[:1], w)
 			if err != nil {
 				return err
@@ -97,6 +98,7 @@ of a source could not be read.`,
 			job := &attributeJob{world: w, flags: f, cite: cite, answer: args[0], sources: names}
 			return job.run(c.Context(), &support.AttributeOptions{
 				Threshold: float64(f.threshold), PerSentence: f.perSentence, Cited: f.cited, Checker: checker,
+				Compare: checker == nil, // a judge would be paid for it
 			})
 		},
 	}
@@ -141,10 +143,7 @@ func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) e
 	if err != nil {
 		return err
 	}
-	if answer, err = support.WithMarks(ctx, answer, docs); err != nil {
-		return err //nolint:wrapcheck // it says what failed
-	}
-	found, err := support.Attribute(ctx, answer, docs, o)
+	found, err := api.Attribute(ctx, answer, docs, o)
 	if err != nil {
 		return usagef(checkHint(err.Error()), "%w", err)
 	}
@@ -170,43 +169,6 @@ func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) e
 // maxUncited limits the sentences without a source that are listed for people.
 const maxUncited = 20
 
-// attributionJSON is the member attribution of the answer document that ibid attribute writes. Offsets have the
-// document's unit.
-type attributionJSON struct {
-	By           string         `json:"by"`
-	Threshold    float64        `json:"threshold"`
-	UncitedShare *float64       `json:"uncited_share"` // null if no sentence makes a statement
-	Uncited      []sentenceJSON `json:"uncited"`
-	// the number of sentences not counted in the share, by reason
-	LeftOut map[support.SkipReason]int `json:"left_out"`
-	// of the sources: unreadable parts and irregularities
-	Issues    []ibid.Issue    `json:"issues"`
-	Sentences *[]sentenceJSON `json:"sentences,omitempty"` // with --explain
-}
-
-type sentenceJSON struct {
-	Start      int              `json:"text_start"`
-	End        int              `json:"text_end"`
-	Text       string           `json:"text"`
-	Skipped    *string          `json:"skipped"`
-	Citations  int              `json:"citations"`
-	Candidates *[]candidateJSON `json:"candidates,omitempty"`
-}
-
-type candidateJSON struct {
-	Source      string                     `json:"source"` // the id of the document
-	Title       *string                    `json:"title"`
-	Passage     int                        `json:"passage"`
-	Page        *int                       `json:"page"`
-	Relevance   float64                    `json:"relevance"`
-	Closeness   *float64                   `json:"closeness"`
-	Label       support.Label              `json:"label"`
-	Evidence    *string                    `json:"evidence"`
-	Missing     []string                   `json:"missing"`
-	Differences []support.ReportDifference `json:"differences"`
-	Cited       bool                       `json:"cited"`
-}
-
 // writeJSON writes the answer document with the member attribution.
 func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Document) error {
 	f := &job.flags.cite
@@ -214,69 +176,15 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 	if err != nil {
 		return err
 	}
-	report := attributionJSON{
-		By:           found.By,
-		Threshold:    found.Threshold,
-		UncitedShare: found.Uncited,
-		Uncited:      []sentenceJSON{},
-		LeftOut:      found.LeftOut,
-		Issues:       append([]ibid.Issue{}, job.issues...),
-	}
-	offsets := ibid.NewOffsets(found.Answer.Text)
-	sentences := []sentenceJSON{}
-	for i := range found.Sentences {
-		s := &found.Sentences[i]
-		out := sentenceJSON{Text: found.Answer.Text[s.Span.Start:s.Span.End], Citations: s.Cited}
-		out.Start, out.End = offsets.In(ibid.Unit(f.unit), s.Span)
-		if s.Skipped != "" {
-			out.Skipped = (*string)(&s.Skipped)
-		}
-		if s.Uncited() {
-			report.Uncited = append(report.Uncited, out)
-		}
-		if job.flags.explain {
-			out.Candidates = &[]candidateJSON{}
-			for k := range s.Candidates {
-				*out.Candidates = append(*out.Candidates, newCandidate(&s.Candidates[k], docs))
-			}
-			sentences = append(sentences, out)
-		}
-	}
-	if job.flags.explain {
-		report.Sentences = &sentences
-	}
-	member, err := json.Marshal(report)
+	member, err := json.Marshal(found.Report(docs, &support.AttributionReportOptions{
+		Unit: ibid.Unit(f.unit), Explain: job.flags.explain, Issues: job.issues,
+	}))
 	if err != nil {
 		return err
 	}
 	line = append(line[:len(line)-1], `,"attribution":`...)
 	_, err = job.out.Write(append(append(line, member...), "}\n"...))
 	return err
-}
-
-func newCandidate(c *support.Candidate, docs []support.Document) candidateJSON {
-	d := &docs[c.Document]
-	out := candidateJSON{
-		Source:      d.Source.ID,
-		Passage:     c.Passage,
-		Relevance:   c.Relevance,
-		Closeness:   c.Verdict.Closeness,
-		Label:       c.Verdict.Label,
-		Missing:     c.Verdict.MissingWords(),
-		Differences: c.Verdict.ReportDifferences(),
-		Cited:       c.Source != "",
-	}
-	if d.Source.Title != "" {
-		out.Title = &d.Source.Title
-	}
-	if page := d.Passages[c.Passage].Page; page > 0 {
-		out.Page = &page
-	}
-	if c.Evidence.Len() > 0 {
-		words := d.Text[c.Evidence.Start:c.Evidence.End]
-		out.Evidence = &words
-	}
-	return out
 }
 
 // comment reports what the output does not contain.
@@ -375,7 +283,7 @@ func readAnswer(name string, o ibid.DecodeOptions, w world) (*ibid.Answer, error
 	case len(data) > maxUnpacked:
 		return nil, bad(errLarge)
 	}
-	if isDocument(data) {
+	if api.IsDocument(data) {
 		a := &ibid.Answer{}
 		if err := json.Unmarshal(data, a); err != nil {
 			return nil, bad(fmt.Errorf("read the answer document: %w", err))
@@ -391,19 +299,6 @@ func readAnswer(name string, o ibid.DecodeOptions, w world) (*ibid.Answer, error
 		say(w.err, "%s: the answer is truncated; what could be read is used", name)
 	}
 	return a, nil
-}
-
-// isDocument reports whether data is an answer document: an object with members that only these have.
-func isDocument(data []byte) bool {
-	var head struct {
-		Version   *int            `json:"version"`
-		Text      *string         `json:"text"`
-		Unit      *string         `json:"unit"`
-		Citations json.RawMessage `json:"citations"`
-	}
-	data = bytes.TrimSpace(data)
-	return bytes.HasPrefix(data, []byte("{")) && json.Unmarshal(data, &head) == nil &&
-		head.Version != nil && head.Text != nil && head.Unit != nil && head.Citations != nil
 }
 
 // sourceFile is a file to read as a source.

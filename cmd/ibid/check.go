@@ -52,9 +52,10 @@ Only public addresses are fetched, at ports 80 and 443, unless --allow-net names
 another network.
 
 --batch reads JSON lines {"id", "claim", "passages": [...]}, where passages are
-strings or objects with text, and context is optional. It writes one line for each:
-id, label, closeness, differences, missing, evidence and more. A line that cannot be read or checked
-has the member error.
+strings or objects with text, and context is optional; whole texts are sources
+instead, which are cut into passages. It writes one line for each: id, label,
+closeness, differences, missing, evidence and more. A line that cannot be read or
+checked has the member error. POST /v1/check takes and returns the same.
 
 Exit codes: 0 supported; 1 differs, unsupported or contradicted; 2 unjudged or
 unchecked, or the check failed, or a part of a source could not be read. With --batch: 0 if all
@@ -140,7 +141,7 @@ func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w wo
 	}
 	v := &verdicts[0]
 	if f.json {
-		line := newCheckLine(&pair, v)
+		line := support.NewClaimVerdict(&pair, v)
 		for i, e := range v.Evidence {
 			sources.name(&line.Evidence[i], e)
 		}
@@ -148,7 +149,7 @@ func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w wo
 		if e := v.WrongSource; e != nil {
 			others.name(line.WrongSource, *e)
 		}
-		err = writeCheckLine(w.out, line)
+		err = writeReport(w.out, line)
 	} else {
 		err = writeVerdict(w.out, v, sources, others)
 	}

@@ -32,7 +32,7 @@ const asJSON = "json"
 type citeFlags struct {
 	as, style, marker, format, unit string
 	numbers                         string
-	request, documents              string
+	request, documents, config      string
 	resume                          string
 	json, noList, raw, lines        bool
 }
@@ -55,7 +55,8 @@ Some formats name their documents only in the request, or not at all: --request
 is its body, --documents a JSON array of the documents that the model was given:
 strings, flat objects, or objects with "id" and "data". If the provider sends no
 citations, marks in the text such as [1] are read as citations of the documents, or
-of the passages in the request's prompt.
+of the passages in the request's prompt. --config names a file whose mappings say
+where the responses of providers of your own have their text and sources.
 
 --as markdown, the default, plain, html, footnotes and latex write the text with
 its citations, followed by the sources. On a terminal the default is plain.
@@ -87,6 +88,9 @@ Formats:
 			if err != nil {
 				return err
 			}
+			if f.config != "" && len(job.options.Mappings) == 0 {
+				return usagef("docs/providers.md shows one", "%s has no mappings", f.config)
+			}
 			f.hintIdle(c, w)
 			return job.run(c.Context())
 		},
@@ -95,6 +99,8 @@ Formats:
 	flags.BoolVar(&f.lines, "lines", false, "each line of JSON lines is a separate response, not part of a stream")
 	withoutVariable(flags, "lines")
 	addResumeFlag(flags, &f.resume)
+	flags.StringVar(&f.config, "config", "",
+		"YAML `file` of ibid serve, whose mappings say where providers of your own have their sources")
 	f.add(flags)
 	return c
 }
@@ -234,6 +240,11 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 		)
 	}
 	job.options.Format = f.format
+	if f.config != "" {
+		if job.options.Mappings, err = server.ReadMappings(f.config); err != nil {
+			return nil, err
+		}
+	}
 	if f.request != "" {
 		job.options.Request, err = readSidecar(f.request, w.in)
 		if err == nil && !json.Valid(job.options.Request) {

@@ -178,7 +178,7 @@ const (
 func configureDemo(c *server.Config, publicURL, upstream string) {
 	c.Quiet = true
 	c.CaptureWait = time.Second // a temporary directory may be on a slow disk
-	c.PublicURL, c.Publish.Level, c.Publish.Recheck = publicURL, "3", demoRecheck
+	c.PublicURL, c.Publish.Level, c.Publish.Recheck.Every = publicURL, "3", demoRecheck
 	c.Publish.Allow = server.Networks{netip.MustParsePrefix("127.0.0.1/32")}
 	// the usual ports of development servers on the same machine
 	for _, port := range []string{"3000", "4173", "4200", "4321", "5173", "8000", "8081"} {

@@ -21,7 +21,7 @@ import (
 func TestMetricsDocs(t *testing.T) {
 	c := server.Defaults()
 	c.Data = t.TempDir()
-	c.Publish.Recheck, c.Judge = 24*time.Hour, "http://127.0.0.1:1/v1#m"
+	c.Publish.Recheck, c.Judge = server.Recheck{Every: 24 * time.Hour}, "http://127.0.0.1:1/v1#m"
 	c.Upstreams["openai"] = &server.Upstream{Backfill: []server.Backfill{{Provider: "gemini", Model: "m"}}}
 	testenv.OK(t, c.Resolve(nil, func(string) (string, bool) { return "", false }))
 	d := testenv.Must(server.Open(t.Context(), c, nil))(t)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
@@ -61,9 +61,11 @@ prov is W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	forms := slices.Concat([]string{"summary", asJSON, "prov", "otlp"}, text.Strings(biblio.Formats()))
+	forms := slices.Concat(
+		[]string{"summary", asJSON, "prov", "otlp"}, text.Strings(ibid.Styles()), text.Strings(biblio.Formats()))
 	flags.Var(server.OneOf(&f.as, "FORM", forms...), "as",
-		"what to write: `FORM` is summary (default), json, prov, otlp, or a bibliography of the sources: "+
+		"what to write: `FORM` is summary (default), json, prov, otlp, the final answer with its citations ("+
+			strings.Join(text.Strings(ibid.Styles()), ", ")+"), or a bibliography of the sources: "+
 			strings.Join(text.Strings(biblio.Formats()), ", "))
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
 	flags.BoolVar(&f.noExcerpts, "no-excerpts", false, "leave out the text of the sources")
@@ -125,6 +127,14 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	case "otlp":
 		return writeBytes(w.out)(otel.Write(t, otel.JSON, &otel.WriteOptions{NoContent: f.noExcerpts}))
 	}
+	if style := ibid.Style(as); slices.Contains(ibid.Styles(), style) {
+		out, err := api.FinalText(ctx, t, style, judge, &trail.LinkOptions{NoInference: f.noInferred})
+		if err != nil {
+			return err
+		}
+		_, err = w.out.Write(out)
+		return err
+	}
 	if !f.noInferred {
 		if err := t.Weigh(ctx, nil); err != nil {
 			return err
@@ -137,7 +147,9 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 		Threshold: &f.threshold, Top: f.top, Excerpt: f.excerpt, Adjust: f.adjust, NoExcerpts: f.noExcerpts,
 	})
 	s.SetLinks(links)
-	s.Assess(&trail.AssessOptions{Now: time.Now()})
+	if err := s.Assess(ctx, &trail.AssessOptions{Now: time.Now()}); err != nil {
+		return err
+	}
 	if as == asJSON {
 		return writeBytes(w.out)(s.MarshalJSON())
 	}
@@ -168,22 +180,7 @@ func readTrail(name string, stdin io.Reader) (*trail.Trail, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	var request struct {
-		Spans json.RawMessage `json:"resourceSpans"`
-	}
-	var t *trail.Trail
-	if json.Unmarshal(data, &request) == nil && request.Spans != nil {
-		var runs []*trail.Trail
-		runs, err = otel.Read(otel.JSON, data, nil)
-		switch {
-		case err == nil && len(runs) == 1:
-			t = runs[0]
-		case err == nil:
-			err = fmt.Errorf("%w: the trace request has %d runs, want one", trail.ErrNoRun, len(runs))
-		}
-	} else {
-		t, err = trail.Read(data)
-	}
+	t, err := api.ReadTrail(data)
 	advice := ""
 	switch {
 	case err == nil:

@@ -69,6 +69,17 @@ func FindProvider(name string) (Provider, bool) {
 	return providers[i], true
 }
 
+// models are the models that are asked where nobody named one, as of November 2026: of each provider the small one that
+// searches the web, or reads documents, at an everyday price. A provider that has withdrawn one says so in its answer.
+var models = map[string]string{
+	"openai": "gpt-5-mini", "gemini": "gemini-2.5-flash", "cohere": "command-a-03-2025",
+	"anthropic": "claude-haiku-4-5", "perplexity": "sonar", "xai": "grok-4", "openrouter": "openai/gpt-5-mini",
+	"mistral": "mistral-medium-latest",
+}
+
+// DefaultModel returns the model of a provider that is asked where nobody named one; empty if none is known.
+func DefaultModel(provider string) string { return models[provider] }
+
 // ProviderNames returns the names that an answer's provider can have unless configured otherwise, sorted: those of
 // [Providers] and others whose answers are recognised.
 func ProviderNames() []string {

@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -217,6 +218,12 @@ func (r *resultReader) part(v scan.Value) {
 		return
 	case "tool-result":
 		r.add(plainText(v.Get("toolCallId")), plainText(v.Get("toolName")), v.Get("output", "result"))
+		return
+	}
+	if kind := v.Get("type").Str(); strings.HasPrefix(kind, "tool-") || kind == "dynamic-tool" { // the AI SDK's messages
+		id, name := v.Get("toolCallId"), cmp.Or(v.Get("toolName").Str(), strings.TrimPrefix(kind, "tool-"))
+		r.calls[plainText(id)] = ToolResult{Inputs: inputs(v.Get("input"))}
+		r.add(plainText(id), name, v.Get("output"))
 		return
 	}
 	for o := scan.Members(v); o.Next(); {

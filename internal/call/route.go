@@ -127,6 +127,19 @@ func normalise(path string) string {
 	return "/" + strings.Join(segments, "/")
 }
 
+// FindOwnRoute is [FindRoute] for a provider of one's own, where POST calls whose path ends with own return answers as
+// well. An empty own adds nothing.
+func FindOwnRoute(own, provider, method, path string) (Route, bool) {
+	if own != "" && method == "POST" {
+		for _, p := range [...]string{path, normalise(unescape(path))} {
+			if _, ok := cutSuffix(strings.TrimSuffix(p, "/"), own); ok {
+				return Route{Pattern: own, Provider: provider}, true
+			}
+		}
+	}
+	return FindRoute(provider, method, path)
+}
+
 func findRoute(provider, method, path string) (Route, bool) {
 	path = strings.TrimSuffix(path, "/")
 	name := provider

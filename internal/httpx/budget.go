@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/halt"
 )
 
-// WorkTime is the CPU time that one request may take to decode and render answers. Most take milliseconds; what exceeds
-// it is made to be slow.
-const WorkTime = 10 * time.Second
+// WorkTime is the CPU time that one request may take to decode and render answers.
+const WorkTime = halt.WorkTime
 
 // ErrWorkTime is the cause with which the context of work ends that took too long.
 var ErrWorkTime = errors.New("the request took too much CPU time")
@@ -60,10 +60,10 @@ func WithWorkTime(ctx context.Context) (work context.Context, release func()) {
 // machine does not count. Where the system does not tell, or beyond [maxThreads], it is the time that has passed.
 func withWorkTime(ctx context.Context, limit time.Duration) (work context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	used, unlock := timePassed(), func() {}
+	used, unlock := halt.TimePassed(), func() {}
 	if threads.TryAcquire(1) {
 		runtime.LockOSThread()
-		used, unlock = threadTime(), func() {
+		used, unlock = halt.ThreadTime(), func() {
 			runtime.UnlockOSThread()
 			threads.Release(1)
 		}
@@ -105,10 +105,4 @@ func WorkError(ctx context.Context, err error) error {
 		return cause
 	}
 	return err
-}
-
-// timePassed returns a function that returns the time that has passed.
-func timePassed() func() time.Duration {
-	begin := time.Now()
-	return func() time.Duration { return time.Since(begin) }
 }

@@ -102,6 +102,11 @@ func (rs *Runs) Hold(ctx context.Context, s *store.Store, tenant, run string) (r
 	if err != nil {
 		return nil, StoreError("read a run", err)
 	}
+	return rs.HoldBytes(ctx, weight)
+}
+
+// HoldBytes waits until a run of that many bytes may be processed. Call release afterwards.
+func (rs *Runs) HoldBytes(ctx context.Context, weight int64) (release func(), err error) {
 	weight = min(max(weight, maxRuns/4), maxRuns)
 	if err := rs.room.Acquire(ctx, weight); err != nil {
 		return nil, gateway.Unavailable("too many runs are being processed at the same time")

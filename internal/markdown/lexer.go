@@ -225,8 +225,8 @@ func math(s string, last bool) (n int, certain bool) {
 // it grows, and stops before anything that the next bytes may still change. The zero value reads from the beginning.
 type Lexer struct {
 	At int // offset up to which the text has been read
-	// Wide also finds words in 【】, ［］ and parentheses, and numbers in superscript digits; Links also finds links. What
-	// was found is told by its first character, and a link by its last.
+	// Wide also finds words in 【】, ［］, parentheses and <sup>, and numbers in superscript digits; Links also finds
+	// links. What was found is told by its first character, and a link by its last.
 	Wide, Links bool
 	fence       Fence
 }
@@ -258,6 +258,12 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 		case '<':
 			if n, certain = codeElement(rest, last); certain && n == 0 {
 				n, certain = autolink(rest, last)
+			}
+			if l.Wide && certain && n == 0 {
+				if n, certain = Raised(rest, last); certain && n > 0 {
+					l.At++
+					return Span{l.At - 1, l.At - 1 + n}, true
+				}
 			}
 		case ':':
 			n, certain = address(rest, last)
@@ -346,6 +352,33 @@ func SuperscriptDigit(r rune) int {
 		return int(r - '⁰')
 	}
 	return -1
+}
+
+// maxRaised is the maximum length of a <sup> element in bytes.
+const maxRaised = 256
+
+// Raised parses a <sup> element of one line.
+func Raised(s string, last bool) (n int, certain bool) {
+	const name = "<sup"
+	window, ended := s[:min(len(s), maxRaised)], last || len(s) >= maxRaised
+	if m := min(len(window), len(name)); !strings.EqualFold(window[:m], name[:m]) {
+		return 0, true
+	} else if len(window) == m {
+		return 0, ended
+	}
+	if window[len(name)] != '>' && window[len(name)] != ' ' {
+		return 0, true
+	}
+	if line, _, more := strings.Cut(window, "\n"); more {
+		window, ended = line, true
+	}
+	const closing = "</sup>"
+	for i := len(name); i+len(closing) <= len(window); i++ {
+		if window[i] == '<' && strings.EqualFold(window[i:i+len(closing)], closing) {
+			return i + len(closing), true
+		}
+	}
+	return 0, ended
 }
 
 // bracket parses brackets without nested ones.

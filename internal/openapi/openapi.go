@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -63,6 +64,22 @@ func Write(o *Options) ([]byte, error) {
 		}},
 	}
 	data, err := json.MarshalIndent(document, "", " ")
+	return append(data, '\n'), err
+}
+
+// Schema returns a JSON Schema that stands alone, of the JSON of a type of the module at root. ID is its address.
+func Schema(root, id, title string, t reflect.Type) ([]byte, error) {
+	s := schemas{
+		comments: comments{root, map[string]map[string]*typeComment{}}, all: object{}, names: map[key]string{},
+	}
+	schema, err := s.of(t, false)
+	if err != nil {
+		return nil, fmt.Errorf("describe %v: %w", t, err)
+	}
+	schema["$schema"], schema["$id"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", id, title
+	schema["$defs"] = s.all
+	data, err := json.MarshalIndent(schema, "", " ")
+	data = bytes.ReplaceAll(data, []byte(`"#/components/schemas/`), []byte(`"#/$defs/`))
 	return append(data, '\n'), err
 }
 

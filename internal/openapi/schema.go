@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ibidhq/ibid/support"
 )
 
 // object is an object of the description.
@@ -40,6 +42,8 @@ func (s *schemas) of(t reflect.Type, read bool) (object, error) {
 		return object{"type": "string", "format": "date-time"}, nil
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}, nil
+	case reflect.TypeFor[support.GivenText]():
+		return givenText(), nil
 	}
 	switch t.Kind() { //nolint:exhaustive // bodies have no others
 	case reflect.Pointer:
@@ -69,6 +73,15 @@ func (s *schemas) of(t reflect.Type, read bool) (object, error) {
 		return object{}, nil
 	}
 	return nil, fmt.Errorf("there is no schema of %v", t)
+}
+
+// givenText returns the schema of a text in a request.
+func givenText() object {
+	word := object{"type": "string"}
+	return object{"anyOf": []any{word, object{
+		"type": "object", "required": []string{"text"},
+		"properties": object{"id": word, "title": word, "url": word, "text": word, "language": word},
+	}}}
 }
 
 func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }

@@ -57,6 +57,12 @@ func (r *reader) block(v scan.Value, depth int) (found, is bool) {
 		{"tool_use_id", &useID},
 		{"parts", &parts},
 	})
+	if content == nil {
+		content = v.Get("blocks") // LlamaIndex'
+	}
+	if kind == nil {
+		kind = v.Get("block_type")
+	}
 	k := blocks[strings.ToLower(kind.Str())]
 	if role.IsString() {
 		if of := roles[strings.ToLower(role.Str())]; of != 0 && (content != nil || parts != nil) {
@@ -123,7 +129,7 @@ func onlyMember(v scan.Value) bool {
 func onlyBlocks(list scan.Value) bool {
 	n := 0
 	for e := scan.Elements(list); e.Next(); n++ {
-		switch kind := e.Val.Get("type").Str(); {
+		switch kind := e.Val.Get("type", "block_type").Str(); {
 		case blocks[kind] != 0, kind == "resource", kind == "resource_link", kind == "search_result":
 		default:
 			return false
@@ -155,7 +161,7 @@ func (r *reader) envelope(v, structured, artifact scan.Value, depth int) bool {
 			}
 		}
 	}
-	content := v.Get("content", "output", "result", "response", "value", "parts")
+	content := v.Get("content", "output", "result", "response", "value", "parts", "blocks")
 	r.value(content, depth+1, loose)
 	if had && cites == nil {
 		r.texts = r.texts[:texts]

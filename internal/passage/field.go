@@ -107,8 +107,8 @@ var (
 	// carriers are members that hold documents, whatever else an object has.
 	carriers = set(`documents docs results result sources passages chunks matches hits items data context contexts
 		searchresults retrieveddocuments retrieveditems retrievalresults organic organicresults output outputs response
-		records nodes sourcenodes value webpages web news articles entries list pages content artifact structuredcontent
-		kwargs messages citations references returnvalue toolresult update groundingchunks searches snippets findings
+		blocks records nodes sourcenodes value webpages web news articles entries list pages content artifact
+		structuredcontent kwargs messages citations references returnvalue toolresult update groundingchunks searches snippets findings
 		evidence`)
 	// notResults are members whose lists are never documents.
 	notResults = set(`toolcalls arguments input inputs queries request requests params parameters tools

@@ -481,7 +481,8 @@ var fieldLines = map[string]string{
 	"title": "title", "name": "title", "titel": "title", "heading": "title", "section": "title", "titre": "title",
 	"url": "name", "link": "name", "source": "name", "uri": "name", "href": "name", "file": "name", "filename": "name",
 	"filepath": "name", "path": "name", "document": "name", "quelle": "name", "datei": "name", "sourceurl": "name",
-	"page": "page", "pagelabel": "page", "pagenumber": "page", "pages": "page", "seite": "page",
+	"metadata": "name",
+	"page":     "page", "pagelabel": "page", "pagenumber": "page", "pages": "page", "seite": "page",
 	"id": "id", "documentid": "id", "docid": "id", "chunkid": "id", "sourceid": "id",
 	"author": "author", "authors": "author", "date": "date", "published": "date", "publishedat": "date",
 	"site": "site", "domain": "site", "score": "skip", "relevance": "skip", "similarity": "skip", "distance": "skip",
@@ -546,6 +547,9 @@ func (q *Passage) fromHead(s string) string {
 				q.Title = value
 			}
 		case "name":
+			if q.metadata(value) {
+				break
+			}
 			file, page := splitPage(value)
 			if isFile(file) {
 				value = file
@@ -571,6 +575,22 @@ func (q *Passage) fromHead(s string) string {
 		s = strings.TrimLeft(rest, " \t\n")
 	}
 	return unquoted(s)
+}
+
+// metadata reads the metadata of a document that were printed in place of its name: Source: {'title': …}.
+func (q *Passage) metadata(s string) bool {
+	if !strings.HasPrefix(s, "{") {
+		return false
+	}
+	v, ok := pythonJSON(s)
+	if !ok {
+		return false
+	}
+	if d := read(v); d.named() {
+		d.Text = ""
+		q.fill(&d.Passage)
+	}
+	return true
 }
 
 // unquoted returns what is between lines of back quotes or quotes around a passage.

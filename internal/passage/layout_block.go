@@ -474,3 +474,46 @@ func linked(p *promptReader, text string) (list []Passage, outside string) {
 	}
 	return list, rest.String()
 }
+
+// addressLine matches a line with a title and an address, as in Rye grains (https://r.example/rye).
+var addressLine = regexp.MustCompile(`^(?:#{1,6} |[-*+•] )?(?:\*\*)?([^\n]{1,160}?)(?:\*\*)?` +
+	`(?: ?[-–—|] ?<?| ?[(<\[])(https?://[^)\s>\]]+)[)>\]]?(?:\*\*)?:?$`)
+
+// addressed reads the results of a search that are paragraphs, each below its title and its address, on one line or on
+// two. Only a tool's result is so: in a prompt they could be links to read.
+func addressed(p *promptReader, text string) (list []Passage, outside string) {
+	if !p.tool || !strings.Contains(text, "://") {
+		return nil, ""
+	}
+	var rest strings.Builder
+	for block := range strings.SplitSeq(blank.ReplaceAllString(text, "\n\n"), "\n\n") {
+		first, body, _ := strings.Cut(strings.TrimSpace(block), "\n")
+		first = strings.TrimSpace(first)
+		second, below, _ := strings.Cut(body, "\n")
+		second = strings.Trim(second, " \t<>()")
+		q := Passage{}
+		if kind, _ := fieldOf(first); kind != "" || endsSentence(first) {
+			first = ""
+		}
+		if m := addressLine.FindStringSubmatch(first); m != nil {
+			q.Title, q.URL, q.Text = m[1], m[2], q.fromHead(body)
+		} else if first != "" && len(first) <= 160 && isAddress(second) && !strings.Contains(second, " ") {
+			q.Title, q.URL, q.Text = strings.Trim(first, "#* "), second, q.fromHead(below)
+		}
+		switch {
+		case q.URL != "" && len(q.Text) < minLinked:
+			return nil, "" // a list of links
+		case q.URL != "" && len(list) < maxPassages:
+			list = append(list, q)
+		case len(list) > 0 && !isRule(block) && !isEnder(block):
+			last := &list[len(list)-1]
+			last.Text = strings.TrimSpace(last.Text + "\n\n" + strings.TrimSpace(block))
+		default:
+			rest.WriteString(block + "\n\n")
+		}
+	}
+	if rest.Len() > minBeside { // prose with an address in it
+		return nil, ""
+	}
+	return list, rest.String()
+}

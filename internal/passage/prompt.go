@@ -63,8 +63,8 @@ type promptReader struct {
 // finds, and the text outside them.
 func (p *promptReader) read(text string) (list []Passage, outside string) {
 	for _, layout := range []func(*promptReader, string) ([]Passage, string){
-		wholeJSON, elements, framed, linked, tables, headed, ruled, blockJSON, records, sections, namedLines,
-		paragraphs,
+		wholeJSON, elements, framed, linked, tables, headed, ruled, blockJSON, records, addressed, sections,
+		namedLines, paragraphs,
 	} {
 		if list, outside = layout(p, text); len(list) > 0 {
 			return list, outside

@@ -460,17 +460,28 @@ func (f *file) inflate(data []byte) []byte {
 	} else {
 		_ = f.inflater.(flate.Resetter).Reset(from, nil) // never fails
 	}
-	out := make([]byte, 0, min(maxStream, max(512, 4*len(data))))
+	out := slices.Grow(f.scratch[:0], min(maxStream, max(512, 4*len(data))))
+	f.scratch = nil
 	for f.spend(1) && len(out) < maxStream {
-		out = slices.Grow(out, 1)
+		if len(out) == cap(out) { // by as much again: appending would leave more garbage
+			out = slices.Grow(out, min(len(out), maxStream-len(out)))
+		}
 		n, err := f.inflater.Read(out[len(out):min(cap(out), maxStream)])
 		out = out[:len(out)+n]
 		if !f.spend(n/bytesPerWork) || err != nil { // keep what precedes damage
 			break
 		}
 	}
-	return out
+	if cap(out) > maxScratch {
+		return out
+	}
+	f.scratch = out
+	return slices.Clone(out)
 }
+
+// maxScratch is the most that is kept to decompress the next stream into. Else the garbage of growing is several times
+// the streams.
+const maxScratch = 16 << 20
 
 // countingReader counts the compressed data that is read, which may decompress to nothing and still take long.
 type countingReader struct {

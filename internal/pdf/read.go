@@ -82,6 +82,7 @@ type file struct {
 	trailer  dict
 	work     int
 	held     int // bytes of memory
+	scratch  []byte
 	deadline time.Time
 	// why reading ends early: the deadline has passed, or it takes too much work or memory
 	stop   error

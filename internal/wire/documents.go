@@ -72,11 +72,13 @@ func fillDocument(s *Source, data scan.Value) {
 		{"snippet", &snippet},
 		{"content", &content},
 	})
-	if author.IsString() {
-		s.Authors = []string{author.Str()}
-	}
-	for a := scan.Elements(authors); a.Next() && len(s.Authors) < maxItems; {
-		s.Authors = append(s.Authors, a.Val.Text())
+	for _, by := range []scan.Value{author, authors} { // either may be a name or a list
+		if by.IsString() && by.Str() != "" {
+			s.Authors = append(s.Authors, by.Str())
+		}
+		for a := scan.Elements(by); a.Next() && len(s.Authors) < maxItems; {
+			s.Authors = append(s.Authors, a.Val.Text())
+		}
 	}
 	s.Filename = cmp.Or(filename.Text(), file.Text())
 	s.PublishedAt = cmp.Or(published.Text(), date.Text())

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,4 +85,18 @@ func FuzzReadDocuments(f *testing.F) {
 			t.Error("a string was lost")
 		}
 	})
+}
+
+// The authors of a document are kept, as a name or as a list, under both names; they used to be lost where author was a
+// list and authors a name.
+func TestDocumentAuthors(t *testing.T) {
+	for document, want := range map[string][]string{
+		`{"author": "Ann"}`: {"Ann"}, `{"author": ["Ann", "Bob"]}`: {"Ann", "Bob"}, `{"authors": "Ann"}`: {"Ann"},
+		`{"authors": ["Ann", "Bob"]}`: {"Ann", "Bob"}, `{"author": "", "authors": null}`: nil,
+	} {
+		docs, err := ReadDocuments(scan.Value("[" + document + "]"))
+		if err != nil || len(docs) != 1 || !slices.Equal(docs[0].Authors, want) {
+			t.Errorf("%s: %v %+v", document, err, docs)
+		}
+	}
 }

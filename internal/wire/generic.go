@@ -27,7 +27,12 @@ var (
 // generic reads generic-sources.
 type generic struct{ out }
 
-func newGenericSources(c *Config) Parser { return &generic{out{Config: c}} }
+func newGenericSources(c *Config) Parser {
+	if c.Mapping != nil {
+		return newMapped(c)
+	}
+	return &generic{out{Config: c}}
+}
 
 func looksGenericSources(s *shape) bool {
 	if !s.doc.IsObject() || s.doc.Cut() {
@@ -158,17 +163,11 @@ func (p *generic) Parse(_ []byte, doc scan.Value) bool {
 		return false
 	}
 	p.unreadBut(doc, genericReads, list)
-	for _, name := range [...]string{"id", "request_id", "requestId"} {
-		if id := doc.Get(name); id.IsString() {
-			p.head(HeadID, id)
-			break
-		}
-	}
-	p.head(HeadModel, doc.Get("model"))
+	p.heads(doc)
 	p.wantList("sources", list)
 	var refs []Ref
 	for a := scan.Elements(list); a.Next() && !a.Cut() && len(refs) < maxNumber && p.Keep(2*refSize); {
-		s, ok := p.read(a.Val)
+		s, ok := readListed(a.Val)
 		if !ok {
 			p.unknown("source", a.Val)
 			refs = append(refs, Ref{})
@@ -193,23 +192,39 @@ func (p *generic) Parse(_ []byte, doc scan.Value) bool {
 // genericReads are none: what is not read is reported.
 var genericReads = readPaths("")
 
-// read reads an element of the list.
-func (p *generic) read(v scan.Value) (*Source, bool) {
+// heads emits the id and the model of an answer.
+func (o *out) heads(doc scan.Value) {
+	for _, name := range [...]string{"id", "request_id", "requestId"} {
+		if id := doc.Get(name); id.IsString() {
+			o.head(HeadID, id)
+			break
+		}
+	}
+	o.head(HeadModel, doc.Get("model"))
+}
+
+// readListed reads an element of a list of sources.
+func readListed(v scan.Value) (*Source, bool) {
 	e, ok := element(v)
 	s := &Source{
-		Kind: kindWeb, ID: e.ID, Title: cmp.Or(e.Title, e.Filename), URL: e.URL, Filename: e.Filename,
+		ID: e.ID, Title: cmp.Or(e.Title, e.Filename), URL: e.URL, Filename: e.Filename,
 		Site: e.Site, Authors: e.Authors, PublishedAt: e.PublishedAt, Content: e.Text, ChunkID: e.ChunkID,
 		Score: e.Score, Raw: v,
 	}
 	if strings.Contains(s.ID, "://") { // an address as an id
 		s.URL, s.ID = cmp.Or(s.URL, s.ID), ""
 	}
+	s.Kind = kindOf(s)
+	return s, ok || s.Title != "" || s.URL != "" || s.ID != ""
+}
+
+// kindOf returns the kind of a source by what it has.
+func kindOf(s *Source) string {
 	switch {
 	case s.URL != "":
+		return kindWeb
 	case s.Filename != "":
-		s.Kind = kindFile
-	default:
-		s.Kind = kindDocument
+		return kindFile
 	}
-	return s, ok || s.Title != "" || s.URL != "" || s.ID != ""
+	return kindDocument
 }

@@ -11,13 +11,14 @@ import (
 // something else. Names are in lower case without underscores.
 type reads struct {
 	members map[string]*reads
-	initial uint32 // the first letters of their names
-	whole   bool   // what is below is its parser's business
-	named   bool   // its own name is no reason to report it
-	rest    bool   // nor is that of any of its members
+	whole   bool // what is below is its parser's: members that readBelow lacks are reported, unless it is opaque
+	inside  bool // it is below a member that is whole
+	opaque  bool // what is below is not the format's
+	named   bool // its own name is no reason to report it
+	rest    bool // nor is that of any of its members
 }
 
-// readPaths returns reads for paths separated by white space. What is below the end of a path is not searched; below a
+// readPaths returns reads for paths separated by white space. What is below the end of a path is whole; below a
 // path that ends in a slash it is, but the member itself is not reported; below one that ends in a star only what is an
 // object or a list is searched.
 func readPaths(paths string) *reads {
@@ -33,7 +34,6 @@ func readPaths(paths string) *reads {
 			if r.members == nil {
 				r.members = map[string]*reads{}
 			}
-			r.initial |= letter(name[0])
 			next := r.members[name]
 			if next == nil {
 				next = &reads{}
@@ -43,17 +43,66 @@ func readPaths(paths string) *reads {
 		}
 		r.named = true
 		r.whole = !searched && !strings.HasSuffix(path, "*")
+		r.opaque = r.whole && opaqueNames[path[strings.LastIndexByte(path, '.')+1:]]
 	}
 	return root
 }
 
 // member returns what is known of a member, nil if nothing.
 func (r *reads) member(name []byte) *reads {
-	if r == nil || r.members == nil || len(name) == 0 || r.initial&letter(name[0]) == 0 && name[0] != '_' {
+	if r == nil || r.members == nil && !r.whole && !r.inside {
 		return nil
 	}
 	var room [64]byte
-	return r.members[string(appendFolded(room[:0], name))]
+	folded := appendFolded(room[:0], name)
+	switch {
+	case !r.whole && !r.inside:
+		return r.members[string(folded)]
+	case opaqueNames[string(folded)]:
+		return opaqueReads
+	case readBelow[string(folded)]:
+		return insideReads
+	case isSourceName(name):
+		return nil
+	}
+	return insideUnnamed
+}
+
+// The members below those that are whole: known by their names, with any other name, and not the format's.
+var (
+	insideReads   = &reads{inside: true, named: true}
+	insideUnnamed = &reads{inside: true}
+	opaqueReads   = &reads{whole: true, opaque: true, named: true}
+)
+
+// searched reports whether a list is reported for the shape of its elements.
+func (r *reads) searched() bool { return r == nil || r == insideUnnamed }
+
+// opaqueNames are members with what tools were given and returned, and other JSON that has no fixed names.
+var opaqueNames = set(`input inputs arguments args result results output outputs response content data metadata tools
+	toolcalls toolcall functioncall functionresponse tooluse toolresult toolresults inlinedata json value parameters
+	structdata derivedstructdata attributes usage event raw executedtools chathistory trace caller document customdata
+	custommetadata promptfeedback instructions prompt error logprobs query queries`)
+
+// readBelow are members of known formats that look like sources by their names.
+var readBelow = set(`allretrieveddocuments annotation annotationindex annotations citation citationmetadata citations
+	citationscontent citationsdelta citationsources containerfilecitation cortexsearchcitation documentcitation
+	documents fileannotation filecitation functioncitation googlesearchresult groundingcheckrequired
+	groundingchunkindices groundingchunks groundingmetadata groundingscore groundingsupports placeanswersources
+	placecitation reference referenceid referenceids referenceindex references retrievalqueries retrievedcontext
+	retrievedreferences retrievedurl retrieverresources reviewsnippets searchinfo searchresult searchresultid
+	searchresultindex searchresultlocation searchresults snippets source sourcecontent sources sourceuri
+	sourceurl textannotation textannotationdelta toolreference urlcitation urlretrievalstatus
+	vertexaigroundingmetadata websearch websearchcall websearchqueries websearchresult websearchresultlocation
+	websearchresults websearchtoolresult`)
+
+// set returns a set of words.
+func set(words string) map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		all[word] = true
+	}
+	return all
 }
 
 // commonReads are members that no format has sources in: what the request said, counts, and tools.
@@ -99,7 +148,7 @@ func (s *search) value(i int, known *reads, listed bool, depth int) (end int, is
 	switch {
 	case i >= len(s.doc):
 		return i, false
-	case depth > unreadDepth || known != nil && known.whole || s.found == unreadIssues, s.isRead(i):
+	case depth > unreadDepth || known != nil && known.opaque || s.found == unreadIssues, s.isRead(i):
 	case s.doc[i] == '{':
 		return s.object(i, known, listed, depth)
 	case s.doc[i] == '[':
@@ -114,10 +163,10 @@ func (s *search) isRead(i int) bool { return len(s.list) > 0 && &s.doc[i] == &s.
 // elements searches a list whose bracket is at an offset. One of sources is one, wherever it is.
 func (s *search) elements(at int, known *reads, depth int) (end int, isSource bool) {
 	before := s.found
-	addresses := known == nil // all are
+	addresses := known.searched() // all are
 	for i := scan.SkipSpace(s.doc, at+1); i < len(s.doc); i = scan.SkipSpace(s.doc, i+1) {
 		if s.doc[i] == ']' {
-			if (isSource || addresses && s.doc[i-1] != '[') && known == nil && s.found == before {
+			if (isSource || addresses && s.doc[i-1] != '[') && known.searched() && s.found == before {
 				s.report(s.doc[at : i+1])
 			}
 			return i + 1, false
@@ -153,7 +202,7 @@ func (s *search) object(at int, known *reads, listed bool, depth int) (end int, 
 			end = s.member(key, i, known, depth)
 		case '"':
 			end = scan.StringEnd(doc, i+1)
-			if listed && known == nil {
+			if listed && known.searched() {
 				address = address || isAddress(key, doc[i+1:])
 				title = title || isTitle(key)
 			}
@@ -191,7 +240,7 @@ func (s *search) member(key []byte, i int, known *reads, depth int) (end int) {
 
 // inside is member once the path is set.
 func (s *search) inside(key []byte, i int, inside, known *reads, depth int) (end int) {
-	switch named := inside != nil || known != nil && known.rest; {
+	switch named := inside != nil && inside != insideUnnamed || known != nil && known.rest; {
 	case !named && mayBeSource(key) && !isCommon(key) && isSourceName(key):
 		if end = scan.ValueEnd(s.doc, i); looksUnread(s.doc[i:end]) && !s.doc[i:end].Cut() {
 			s.report(s.doc[i:end])

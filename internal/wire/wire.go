@@ -7,6 +7,9 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
+// GenericSources is the format of an answer with a list of sources beside it, of no provider that is known.
+const GenericSources = "generic-sources"
+
 // Parser reads the documents of one response in order and emits what they contain. A Parser is for one response and one
 // goroutine.
 type Parser interface {
@@ -30,7 +33,9 @@ type Config struct {
 	// The documents given to the model, in place of those in Request. The Key of one without is the format's default
 	// id.
 	Documents []Source
-	Emit      func(*Op) // receives the operations
+	// Mapping, if not nil, says where generic-sources has its text and sources. It must pass [Mapping.Check].
+	Mapping *Mapping
+	Emit    func(*Op) // receives the operations
 	// Stream reports whether the documents are framed as the events of a stream. It may be called from the first
 	// document on. Nil means that they are not.
 	Stream func() bool
@@ -224,7 +229,7 @@ func Another(format, id string, event []byte, doc scan.Value) bool {
 		return next != id
 	}
 	s := shapeOf(event, doc)
-	if format == "generic-sources" { // it has no streams
+	if format == GenericSources { // it has no streams
 		return looksGenericSources(s)
 	}
 	if choices := scan.Elements(s.val("choices")); choices.Next() {

@@ -37,7 +37,7 @@ func versions(t *testing.T) string {
 	var all []string
 	for _, from := range []struct{ registry, file, pattern string }{
 		{"Go", "go.mod", `(?m)^\t\S*?(openai-go/v3|anthropic-sdk-go|cohere-go/v2|org/genai) v(\S+)$`},
-		{"npm", "npm/package.json", `"(\S+)": "([\d.]+)"`},
+		{"npm", "npm/package.json", `"(openai|@anthropic-ai/sdk|@google/genai|cohere-ai)": "([\d.]+)"`},
 		{"PyPI", "python/requirements.lock", `(?m)^(openai|anthropic|cohere|google-genai)==(\S+)`},
 	} {
 		data := testenv.Must(os.ReadFile(filepath.Join("..", filepath.FromSlash(from.file))))(t)

@@ -1,4 +1,5 @@
-// A gateway without tokens, and an upstream whose pages try to create one in the name of whoever opens them.
+// A gateway without tokens: its first answer, and an upstream whose pages try to create a token in the name of whoever
+// opens them.
 //
 //	node page_origin.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
@@ -27,6 +28,14 @@ const shown = name => async page => {
 }
 
 await withBrowser(executablePath, browser => scenarios({
+  'the first answer': () => onPage(browser, world, { ...desktop, fresh: true }, async page => {
+    await page.goto(world.base + '/')
+    assert.equal(await page.locator('.welcome h1').innerText(), 'Nothing has been asked yet')
+    const call = await page.request.post(`${world.base}/openai/v1/responses`, { headers: { Authorization: 'Bearer the-key-of-the-test' }, data: { model: 'heron-1', input: 'How many herons nest at Lake Tonbo?' } })
+    assert.equal(call.status(), 200)
+    await page.waitForSelector('.talk-list li', { timeout: 15000 })
+    assert.equal(await page.locator('.welcome').count(), 0)
+  }),
   'a page of an upstream': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('html')),
   'a picture of an upstream': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('svg')),
   'XHTML of an upstream': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('xml')),

@@ -14,6 +14,26 @@ async function changed(page, query = '') {
   await page.goto(`${world.demo}/ui/answers/${found.answers[0].answer_id}${query}`)
 }
 
+// Where the sources have no room beside the text, a bar opens them.
+const sheet = ({ viewport }) => async page => {
+  await changed(page)
+  const bar = page.locator('.to-sources')
+  assert.match(await bar.innerText(), /3 sources\s+1 changed/)
+  const box = await bar.boundingBox()
+  assert.ok(Math.abs(box.y + box.height - viewport.height) < 2 || box.y < viewport.height, 'the bar is out of sight')
+  await bar.tap()
+  await page.waitForSelector('.sources:popover-open')
+  await settled(page)
+  assert.deepEqual(await overflow(page), [])
+  assert.deepEqual(await axe(page), [])
+  await page.locator('.sources-close').tap()
+  await page.waitForSelector('.sources:not([popover])', { state: 'attached' })
+  assert.ok(await page.locator('.sources').isHidden(), 'the list stands below the bar as well')
+  await page.locator(bad).tap()
+  await page.waitForSelector(card)
+  assert.match(await page.locator(card).innerText(), /1986/)
+}
+
 await withBrowser(executablePath, browser => scenarios({
   'what is wrong is seen, heard and marked, in both colours': () => onPage(browser, world, desktop, async page => {
     for (const colorScheme of ['light', 'dark']) {
@@ -70,7 +90,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('#s-3').click({ position: { x: 10, y: 10 } })
     assert.equal(await page.locator('.source.active').getAttribute('id'), 's-3')
     await page.setViewportSize({ width: 1099, height: 800 })
-    assert.ok((await place('.sources')).y > (await place('.prose')).y + (await place('.prose')).height, 'there is no room beside it')
+    assert.ok(await page.locator('.to-sources').isVisible() && await rail.isHidden(), 'there is no room beside it')
     await page.setViewportSize({ width: 1100, height: 800 })
     assert.ok((await place('.sources')).y < (await place('.prose')).y)
     for (const width of [320, 800, 1100, 1440, 2000]) {
@@ -103,24 +123,8 @@ await withBrowser(executablePath, browser => scenarios({
     const file = await page.request.get(new URL(await page.locator('.answer .menu a').first().getAttribute('href'), page.url()).href)
     assert.match(await file.text(), /The lake and its birds.*read .*WARNING: changed/)
   }),
-  'on a phone the sources are a sheet': () => onPage(browser, world, phone, async page => {
-    await changed(page)
-    const bar = page.locator('.to-sources')
-    assert.match(await bar.innerText(), /3 sources\s+1 changed/)
-    const box = await bar.boundingBox()
-    assert.ok(Math.abs(box.y + box.height - phone.viewport.height) < 2 || box.y < phone.viewport.height, 'the bar is out of sight')
-    await bar.tap()
-    await page.waitForSelector('.sources:popover-open')
-    await settled(page)
-    assert.deepEqual(await overflow(page), [])
-    assert.deepEqual(await axe(page), [])
-    await page.locator('.sources-close').tap()
-    await page.waitForSelector('.sources:not([popover])', { state: 'attached' })
-    assert.ok(await page.locator('.sources').isHidden(), 'the list stands below the bar as well')
-    await page.locator(bad).tap()
-    await page.waitForSelector(card)
-    assert.match(await page.locator(card).innerText(), /1986/)
-  }),
+  'on a phone the sources are a sheet': () => onPage(browser, world, phone, sheet(phone)),
+  'on a tablet, too': () => onPage(browser, world, { ...tablet, hasTouch: true }, sheet(tablet)),
   'sources are read again when somebody wants it': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
     await changed(page)
     await follow(page, page.getByRole('button', { name: 'Check again' }))

@@ -58,7 +58,7 @@ func Start(tb testing.TB, s *Setup) *World {
 	tb.Cleanup(w.Upstream.Close)
 	c := server.Defaults()
 	c.Listen, c.Data, c.Prompts = "127.0.0.1:0", tb.TempDir(), "all"
-	c.Drain = 5 * time.Second
+	c.Drain, c.Publish.Recheck = 5*time.Second, server.Recheck{Off: true} // no test reads the web
 	for _, name := range providers {
 		c.Upstreams[name] = &server.Upstream{
 			URL: server.URL(w.Upstream.URL + "/" + name), Provider: name, KeyEnv: "KEY_OF_THE_TEST",

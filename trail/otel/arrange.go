@@ -26,7 +26,8 @@ const maxAfter = 100
 // last one of a model. Models, retrievers, rerankers, tools and guardrails are steps; agents below the run's own are
 // steps with a nested run; chains only group steps, and evaluators with everything below them are left out. Among the
 // spans below one span, one that began after another had ended comes after it, and those that overlap come after the
-// same ones; a step that contains steps comes after these. Numbers continue from the highest in t.Steps, by start time
+// same ones; a step that contains steps comes after these, but a model that only called tools before them. Numbers
+// continue from the highest in t.Steps, by start time
 // as far as that order allows. A span with the attribute ibid.step keeps its number, and joins the step that has it
 // already, unless that is also a span and has different contents.
 //
@@ -452,6 +453,12 @@ func (a *arrangement) placeOne(n *spanNode, before []*spanNode) []*spanNode {
 		a.nestOwn(n)
 	case n.Kind == spanAgent && a.depth < trail.MaxNested-1:
 		a.nest(n)
+	case n.Kind == spanLLM && n.step.Answer == "" && n.step.Outputs != nil: // it called the tools that are below it
+		a.steps = append(a.steps, n)
+		if ends := a.place(n.children, []*spanNode{n}); len(ends) > 0 {
+			return ends
+		}
+		return []*spanNode{n}
 	default:
 		if ends := a.place(n.children, before); len(ends) > 0 {
 			n.after = ends
@@ -771,7 +778,15 @@ func useText(content string) string {
 	if len(content) > 4*headUse {
 		content = strings.ToValidUTF8(content[:4*headUse], "")
 	}
-	text := strings.Join(strings.Fields(content), " ")
+	var b strings.Builder
+	for word := range strings.FieldsSeq(content) {
+		if b.Len() > headUse {
+			break
+		}
+		b.WriteString(word)
+		b.WriteByte(' ')
+	}
+	text := strings.TrimSuffix(b.String(), " ")
 	if len(text) < minUse {
 		return ""
 	}

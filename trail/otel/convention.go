@@ -42,6 +42,14 @@ var haystackKinds = []struct {
 	{"Embedder", notKept},
 }
 
+// mastraKinds are the kinds of Mastra's spans. The parts of a model's call are none of their own.
+var mastraKinds = map[string]any{
+	"agent_run":        string(spanAgent),
+	"workflow_run":     string(spanChain),
+	"model_generation": string(spanLLM), "llm_generation": string(spanLLM),
+	"tool_call": string(spanTool), "mcp_tool_call": string(spanTool),
+}
+
 // otherNames are names of GenAI's attributes before or beside the conventions: those of Sentry, pydantic-ai and
 // Google's ADK, whose spans of tools have the model's attributes without contents.
 var otherNames = []struct {
@@ -94,6 +102,11 @@ func (s *span) translate() {
 				a[to] = unquoted(a[from])
 			}
 		}
+		return
+	}
+	if kind := a.text("mastra.span.type"); kind != "" && a["mastra."+kind+".output"] != nil {
+		a[attrKind] = mastraKinds[kind]
+		a[attrInput], a[attrOutput] = a["mastra."+kind+".input"], a["mastra."+kind+".output"]
 		return
 	}
 	if a["haystack.pipeline.input_data"] != nil || a["haystack.pipeline.output_data"] != nil {
@@ -187,6 +200,14 @@ func (s *span) translateAI(operation string) {
 func (s *span) isNode() bool {
 	node := members(s.attrs.structured("metadata")).text("langgraph_node")
 	return node != "" && node == s.name
+}
+
+// isRequest reports whether a model's span has only made the request to the model, which is its output, as
+// LlamaIndex' _prepare_chat_with_tools.
+func (s *span) isRequest() bool {
+	made := members(s.attrs.structured(attrOutput))
+	_, asks := made["messages"].([]any)
+	return asks && made["tools"] != nil && s.messagesOut() == nil
 }
 
 // tellingWords are in the names of attributes that hold what models, tools and retrievers were given and returned.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/trail/otel"
@@ -320,6 +322,53 @@ func TestArrangeBesideRecorded(t *testing.T) {
 	testenv.Equal(t, "", want, got)
 	if otel.Arrange(run); outline([]*trail.Trail{run}) != got {
 		t.Error("arranged again it differs")
+	}
+}
+
+// A captured call joins the span that has a call of a tool in common with it, whatever their times; one without these
+// joins the span that it was within, although another began nearer to it.
+func TestArrangeJoinsCalls(t *testing.T) {
+	asked := func(id string, from, to int64, call string) vectorSpan {
+		attributes := map[string]any{"openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant"}
+		if call != "" {
+			attributes["llm.output_messages.0.message.tool_calls.0.tool_call.id"] = call
+		}
+		return vectorSpan{ID: id, At: [2]int64{from, to}, Attributes: attributes}
+	}
+	for _, test := range []struct {
+		name    string
+		ids     [2]string   // in the spans
+		answers [2][]string // in the captured calls
+	}{
+		{"by the ids of tools' calls", [2]string{"c1", "c2"}, [2][]string{{"c1"}, {"c2"}}},
+		{"by time", [2]string{"", ""}, [2][]string{nil, nil}},
+	} {
+		set := testenv.Must(otel.ReadSpans(otel.Protobuf, protobufOf(t, traces([]vectorSpan{
+			asked("1", 0, 500, test.ids[0]), asked("2", 510, 900, test.ids[1]),
+		})), nil))(t)
+		run := &trail.Trail{Steps: set.Runs[0].Steps}
+		for i, calls := range test.answers {
+			a := &ibid.Answer{Complete: true}
+			for _, id := range calls {
+				a.ToolCalls = append(a.ToolCalls, ibid.ToolCall{ID: id, Name: "find"})
+			}
+			started := vectorEpoch.Add(time.Duration([]int{400, 520}[i]) * time.Millisecond)
+			run.Steps = append(run.Steps, trail.Step{
+				Number: i + 1, Started: started, Duration: 50 * time.Millisecond,
+				Answers: []trail.StepAnswer{{ID: fmt.Sprint("answer-", i+1), Answer: a}},
+			})
+		}
+		otel.Arrange(run)
+		var got []string
+		for _, s := range run.Steps {
+			for _, a := range s.Answers {
+				got = append(got, s.ID+" is "+a.ID)
+			}
+		}
+		slices.Sort(got)
+		if len(run.Steps) != 2 || len(got) != 2 || !strings.HasSuffix(got[0], "answer-1") || !strings.HasSuffix(got[1], "answer-2") {
+			t.Errorf("%s: %d steps, %q", test.name, len(run.Steps), got)
+		}
 	}
 }
 

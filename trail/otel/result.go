@@ -136,9 +136,13 @@ func addResults(nodes []*spanNode, others []trail.Step) []*spanNode {
 		known.ids[others[i].ID] = true
 	}
 	found := nodes
+	silent := silentTools(nodes)
 	for _, n := range nodes {
 		for i := range n.Results {
 			r := &n.Results[i]
+			if silent.fill(n, r) {
+				continue
+			}
 			if n.Kind != spanLLM || n.Own || !known.isNew(r) {
 				continue
 			}
@@ -163,6 +167,37 @@ func addResults(nodes []*spanNode, others []trail.Step) []*spanNode {
 		}
 	}
 	return found
+}
+
+// silent are the spans of tools, by time, that have not recorded what the tool returned.
+type silent []*spanNode
+
+func silentTools(nodes []*spanNode) (list silent) {
+	for _, n := range nodes {
+		s := n.step
+		if n.Kind == spanTool && !n.Own && s.Outputs == nil && s.OutputsDigest == "" && s.Answer == "" && s.Error == "" &&
+			len(s.Sources) == 0 && !s.NoSources {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// fill gives the span of a call what the messages to the next model say that it returned: the span with the id of the
+// call or, if it has none, the first of the tool.
+func (list silent) fill(model *spanNode, r *toolResult) bool {
+	for _, n := range list {
+		s := n.step
+		if s.Outputs != nil || n.start > model.end || n.Trace != model.Trace ||
+			(n.Call == "" || r.ID == "") && (r.Tool == "" || n.step.Tool != r.Tool) || n.Call != "" && r.ID != "" && n.Call != r.ID {
+			continue
+		}
+		if s.Outputs = r.Content; s.Inputs == nil && s.InputsDigest == "" {
+			s.Inputs = r.Inputs
+		}
+		return true
+	}
+	return false
 }
 
 // knownResults is what the spans of a run tell of the calls of tools.

@@ -175,7 +175,7 @@ func (r *reader) addSpan(resource attributes, b []byte, parse spanParser) {
 	}
 	s.translate()
 	kind := kindOf(s)
-	if kind == spanAgent && s.isNode() {
+	if kind == spanAgent && s.isNode() || kind == spanLLM && s.isRequest() {
 		kind = spanChain
 	}
 	if kind == "" {
@@ -286,7 +286,9 @@ func stepOf(s *span, kind spanKind) (spanFacts, trail.Step) {
 	f.readTimes(s, &step)
 	f.Agent = a.text("gen_ai.agent.name", "agent.name", "gen_ai.workflow.name", "traceloop.workflow.name")
 	if kind == spanAgent && !f.Own {
-		f.Agent = cmp.Or(f.Agent, a.text("traceloop.entity.name"), s.name)
+		// A span without an agent's name is called as its operation.
+		name := strings.TrimSpace(strings.TrimPrefix(s.name, a.text("gen_ai.operation.name")))
+		f.Agent = cmp.Or(f.Agent, a.text("traceloop.entity.name"), name)
 	}
 	f.Agent = cutName(f.Agent)
 	f.Response = cutName(a.text("gen_ai.response.id", "llm.response.id"))

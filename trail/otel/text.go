@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ type message struct {
 	Role      string `json:"role,omitempty"`
 	Content   string `json:"content,omitempty"`
 	ToolCalls []any  `json:"tool_calls,omitempty"`
+	Results   string `json:"results,omitempty"` // what tools returned, in a message that also has the model's words
 	reasoning string
 }
 
@@ -73,6 +75,11 @@ func (s *span) question(asked any, in []message, isGroup bool) string {
 	return question
 }
 
+// isPrinted reports whether a text is what Python prints of an object: StopEvent(result=AgentOutput(….
+func isPrinted(s string) bool { return printed.MatchString(s[:min(len(s), 100)]) }
+
+var printed = regexp.MustCompile(`^(?:[A-Z]\w*\(\w+=|<[\w.]+ object at 0x)`)
+
 // onlyText returns the text in the only member of an object: a pipeline has one variable or one result.
 func onlyText(v any, role string) string {
 	if only := members(v); len(only) == 1 {
@@ -86,8 +93,12 @@ func onlyText(v any, role string) string {
 // answer returns the answer of a span.
 func (s *span) answer(answered any, out []message, kind spanKind) string {
 	answer := lastContent(out, roleAssistant)
-	// The output that a model's library logs may be the provider's own JSON, which is not interpreted.
-	_, plain := answered.(string)
+	// The output that a model's library logs may be the provider's own JSON, which is not interpreted. Beside messages
+	// it is another form of them, and what Python prints of an object is no answer.
+	said, plain := answered.(string)
+	if kind == spanLLM && len(out) > 0 || isPrinted(said) {
+		return answer
+	}
 	if answer != "" || kind == spanLLM && !plain || kind == spanRetriever || kind == spanReranker {
 		return answer
 	}
@@ -395,7 +406,9 @@ func messageOf(v any) (message, bool) {
 	}
 	m.ToolCalls = calls
 	if m.addContent(content) {
-		m.Role = "tool" // some formats send it as the user
+		m.Role, m.Content, m.Results = "tool", m.Results, "" // some formats send it as the user
+	} else if m.Role != roleAssistant {
+		m.Content, m.Results = joined(m.Content, m.Results), ""
 	}
 	return m, true
 }
@@ -415,7 +428,8 @@ func langRole(v any) (string, bool) {
 	return "", false
 }
 
-// addContent adds a text, or the parts of one. It reports whether they are nothing but results of tools.
+// addContent adds a text, or the parts of one, to the content, and those that are results of tools to the results. It
+// reports whether they are nothing but these.
 func (m *message) addContent(v any) (results bool) {
 	list, ok := v.([]any)
 	if !ok {
@@ -447,7 +461,11 @@ func (m *message) addContent(v any) (results bool) {
 				text = part.text("content")
 			}
 		}
-		m.Content, results = joined(m.Content, text), results && isResult
+		if results = results && isResult; isResult {
+			m.Results = joined(m.Results, text)
+		} else {
+			m.Content = joined(m.Content, text)
+		}
 	}
 	return results
 }

@@ -9,8 +9,32 @@ queueMicrotask(() => {
     if (text) n.textContent = text;
     return n;
   };
-  const citesOf = (n) => n.matches(".source") ? [...n.querySelectorAll(".use")].flatMap(citesOf) : (n.dataset.cites || "").split(" ").filter(Boolean);
+  const citesOf = (n) => {
+    if (!n.matches(".source")) return (n.dataset.cites || "").split(" ").filter(Boolean);
+    const own = n.matches(".folded") ? [...answerOf(n).querySelectorAll("ibid-cite")].filter((c) => rowsOf(c).includes(n)) : n.querySelectorAll(".use");
+    return [...own].flatMap(citesOf);
+  };
+  const rowsOf = (cite) => numbersOf(cite).map((n) => rowOf(answerOf(cite), n));
   const answerOf = (n) => n.closest("[data-prefix]");
+  const numbersOf = (cite) => (cite.dataset.n || "").split(" ").filter(Boolean);
+  const rowOf = (answer, n) => document.getElementById(answer.dataset.prefix + "s-" + n);
+
+  // Of the sources after the first ones there is a line only, without what citations take from them, until it is opened.
+  const unfolding = new Map();
+  const unfold = (row) => {
+    const answer = answerOf(row), link = row.querySelector(":scope > .source-name > .n, :scope > .left > a");
+    if (!row.matches(".folded") || !answer || !link) return Promise.resolve();
+    if (!unfolding.has(row)) {
+      unfolding.set(row, fetch(`${link.href}?row=${answer.dataset.prefix}`).then((r) => r.ok ? r.text() : Promise.reject(r)).then((html) => {
+        const whole = new DOMParser().parseFromString(html, "text/html").querySelector(".source");
+        whole.querySelector(".n").textContent = row.querySelector(".n").textContent; // a conversation goes on counting
+        row.replaceChildren(...whole.childNodes);
+        row.classList.remove("folded");
+        relight();
+      }).catch(() => unfolding.delete(row))); // the line still leads to what is known of it
+    }
+    return unfolding.get(row);
+  };
 
   // Highlights everything in the same answer that belongs to the same citations.
   let lit = [], at, open;
@@ -29,8 +53,14 @@ queueMicrotask(() => {
       lit.push(other);
       const row = other.closest(".source");
       if (row) lit.push(row);
+      if (other.localName === "ibid-cite") lit.push(...rowsOf(other).filter((r) => r && r.matches(".folded")));
     }
     for (const other of lit) other.classList.add("on");
+  }
+  function relight() {
+    const n = at;
+    at = undefined;
+    light(n);
   }
   const lightable = (e) => e.target.closest && e.target.closest("ibid-cite, mark.claim, .use, .source");
   document.addEventListener("pointerover", (e) => { if (e.pointerType === "mouse") light(lightable(e) || open); });
@@ -42,8 +72,7 @@ queueMicrotask(() => {
   document.addEventListener("ibid-open", (e) => {
     const cite = e.target, answer = answerOf(cite);
     if (!answer || !cite.dataset.n) return;
-    const numbers = cite.dataset.n.split(" ");
-    const rows = numbers.slice(0, MOST).map((n) => document.getElementById(answer.dataset.prefix + "s-" + n)).filter(Boolean);
+    const numbers = numbersOf(cite), rows = numbers.slice(0, MOST).map((n) => rowOf(answer, n)).filter(Boolean);
     if (rows.length && isBeside(rows[0])) {
       e.preventDefault();
       activate(rows);
@@ -56,7 +85,11 @@ queueMicrotask(() => {
     open = cite;
     light(cite);
     const cites = new Set(citesOf(cite)), card = make("div", "card");
-    for (const row of rows) card.append(section(row, cites));
+    for (const row of rows) {
+      const part = section(row, cites);
+      card.append(part);
+      if (row.matches(".folded")) unfold(row).then(() => part.replaceWith(section(row, cites)));
+    }
     if (numbers.length > MOST) card.append(make("p", "quiet", `And ${numbers.length - MOST} more, in the list of sources.`));
     if (card.childNodes.length) e.detail.card.append(card);
   });
@@ -93,7 +126,7 @@ queueMicrotask(() => {
   }));
 
   function section(row, cites) {
-    const part = make("section"), uses = make("div", "uses"), head = row.querySelector(".source-head").cloneNode(true);
+    const part = make("section"), uses = make("div", "uses"), head = row.querySelector(".source-head, .source-name").cloneNode(true);
     part.append(head);
     for (const use of row.querySelectorAll(":scope > .uses > .use")) {
       const shared = citesOf(use).find((id) => cites.has(id));
@@ -171,13 +204,14 @@ queueMicrotask(() => {
   document.addEventListener("click", (e) => {
     const part = e.target.closest && e.target.closest(".trust a[data-show]");
     if (!part || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
+    if (part.dataset.show === "no-source" && !part.closest(".answer").querySelector(".prose .bare")) return; // only that page marks them
     e.preventDefault();
     const article = part.closest(".answer"), was = article.dataset.show || "", want = part.dataset.show === was ? "" : part.dataset.show;
     if (want) article.dataset.show = want;
     else delete article.dataset.show;
     let first;
-    for (const n of article.querySelectorAll(".prose [data-s]")) {
-      const isShown = want !== "" && n.dataset.s.split(" ").includes(want);
+    for (const n of article.querySelectorAll(".prose :is([data-s], ibid-cite, mark.claim)")) {
+      const isShown = want !== "" && (n.dataset.s || "not-checked").split(" ").includes(want);
       (n.querySelector(":scope > .chip") || n).classList.toggle("shown", isShown);
       if (isShown) first ||= n;
     }
@@ -217,7 +251,11 @@ queueMicrotask(() => {
   function activate(rows) {
     const rail = rows[0].closest(".sources");
     for (const other of rail.querySelectorAll(".source.active")) other.classList.remove("active");
-    for (const row of rows) row.classList.add("active");
+    for (const row of rows) {
+      row.classList.add("active");
+      row.tabIndex = -1;
+      unfold(row);
+    }
     const box = rows[0].getBoundingClientRect(), frame = rail.getBoundingClientRect();
     if (rail.scrollHeight > rail.clientHeight + 1 && (box.top < frame.top || box.bottom > frame.bottom)) rail.scrollTop += box.top - frame.top - 8;
   }
@@ -228,7 +266,7 @@ queueMicrotask(() => {
   document.addEventListener("click", (e) => { if (!e.target.closest("a, button, summary")) lookAt(e); });
   document.addEventListener("focusin", lookAt);
 
-  // On a phone the sources are a sheet.
+  // Where the sources are not beside the text, they are a sheet.
   document.addEventListener("click", (e) => {
     const bar = e.target.closest && e.target.closest("a.to-sources"), list = bar && document.getElementById(bar.hash.slice(1));
     if (!list || !list.showPopover) return;
@@ -283,6 +321,14 @@ queueMicrotask(() => {
     };
     setTimeout(look, 2000, 30);
   } else if (clean.href !== location.href) history.replaceState(history.state, "", clean);
+
+  // The page of a server without answers shows the first one when it arrives, unless somebody is writing on it.
+  const empty = document.querySelector(".welcome");
+  if (empty) setInterval(async () => {
+    if (document.hidden || empty.querySelector("textarea").value) return;
+    const page = await fetch("/").then((r) => r.ok ? r.text() : "", () => "");
+    if (page && !page.includes('class="welcome"')) location.reload();
+  }, 2000);
 
   // Menus close on a click elsewhere and on Escape.
   document.addEventListener("click", (e) => {

@@ -11,7 +11,6 @@ queueMicrotask(() => {
   };
   const isText = (n) => n && n.nodeType === Node.TEXT_NODE;
   const isCite = (n) => n && n.localName === "ibid-cite";
-  const isBare = (n) => n && n.nodeType === Node.ELEMENT_NODE && n.matches(".no-source");
   const face = (cite) => cite.textContent + cite.className + (cite.querySelector("a")?.className || "") + (cite.querySelector("a")?.getAttribute("href") || "");
 
   // follows reports whether words follow a node in its block.
@@ -47,6 +46,7 @@ queueMicrotask(() => {
         else if (at.data !== to.data) at.data = to.data;
         at = at.nextSibling;
       } else if (isCite(to) && isCite(at)) {
+        at.toggleAttribute("data-s", to.hasAttribute("data-s"));
         for (const name of ["data-cites", "data-n", "data-s"]) if (at.getAttribute(name) !== to.getAttribute(name)) at.setAttribute(name, to.getAttribute(name));
         if (face(at) !== face(to) && follows(at, block)) restate(at.querySelector("a"), to.querySelector("a"), block.closest(".ended"));
         else if (face(at) !== face(to)) {
@@ -56,8 +56,7 @@ queueMicrotask(() => {
           at = to;
         }
         at = at.nextSibling;
-      } else if (isCite(to) || isBare(to)) {
-        if (isBare(to) && isBare(at)) { at = at.nextSibling; continue; }
+      } else if (isCite(to)) {
         old.insertBefore(to, at);
         if (follows(to, block)) to.classList.add("late");
       } else if (to.nodeType === Node.ELEMENT_NODE && isText(at) && at.data && to.textContent.startsWith(at.data.slice(0, to.textContent.length)) && !to.querySelector("ibid-cite")) {
@@ -68,6 +67,7 @@ queueMicrotask(() => {
         put(around, to, block);
         at = words;
       } else if (at && at.nodeType === Node.ELEMENT_NODE && at.localName === to.localName) {
+        if (!to.hasAttribute("data-s")) at.removeAttribute("data-s");
         for (const a of to.attributes) if (at.getAttribute(a.name) !== a.value) at.setAttribute(a.name, a.value);
         put(at, to, block);
         at = at.nextSibling;
@@ -148,7 +148,6 @@ queueMicrotask(() => {
       turn.classList.toggle("checking", sent.checking);
       trim(prose, blocks.length);
       blocks.forEach((b, n) => block(prose, n, b));
-      for (const bare of prose.querySelectorAll(".no-source.late")) bare.classList.remove("late");
       tell(blocks.length);
       article.removeAttribute("aria-busy");
       const head = document.querySelector(".talk-head");

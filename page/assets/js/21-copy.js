@@ -40,7 +40,7 @@ queueMicrotask(() => {
       const marks = (cite.dataset.n || "").split(" ").filter(Boolean).map((n) => {
         if (!numbers.has(n)) {
           const row = document.getElementById(article.dataset.prefix + "s-" + n);
-          const link = row && row.querySelector(".source-name a"), name = row && row.querySelector(".source-name bdi");
+          const link = row && row.querySelector(".source-name a:not(.n)"), name = row && row.querySelector(".source-name bdi");
           numbers.set(n, numbers.size + 1);
           sources.push({ title: name ? name.textContent.trim() : "unknown", url: link ? link.href : "", note: noteOf(row) });
         }
@@ -68,7 +68,7 @@ queueMicrotask(() => {
       if (short) short.remove();
       out.push("“" + whole.textContent.trim() + "”");
     }
-    const name = part.querySelector(".source-name"), link = name.querySelector("a");
+    const name = part.querySelector(".source-name"), link = name.querySelector("a:not(.n)");
     out.push("— " + (link || name.querySelector("bdi")).textContent.trim());
     const passage = part.querySelector("a.passage") || link;
     if (passage) out.push(passage.href);

@@ -1,4 +1,4 @@
-package httpx
+package halt
 
 import (
 	"syscall"
@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// threadTime returns a function that returns the CPU time that the calling thread has used since. Any thread may call
+// ThreadTime returns a function that returns the CPU time that the calling thread has used since. Any thread may call
 // it while that thread lives.
-func threadTime() func() time.Duration {
+func ThreadTime() func() time.Duration {
 	// clock_getcpuclockid(3): the complement of the thread's id, and that it is a thread's, and its scheduler's clock.
 	clock := ^uintptr(syscall.Gettid())<<3 | 1<<2 | 2
 	read := func() (time.Duration, bool) {
@@ -19,7 +19,7 @@ func threadTime() func() time.Duration {
 	}
 	begin, ok := read()
 	if !ok {
-		return timePassed()
+		return TimePassed()
 	}
 	return func() time.Duration {
 		now, _ := read()
