@@ -220,9 +220,10 @@ func (r *resultReader) part(v scan.Value) {
 		r.add(plainText(v.Get("toolCallId")), plainText(v.Get("toolName")), v.Get("output", "result"))
 		return
 	}
-	if kind := v.Get("type").Str(); strings.HasPrefix(kind, "tool-") || kind == "dynamic-tool" { // the AI SDK's messages
+	// The AI SDK's messages of its interface.
+	if kind := v.Get("type").Str(); strings.HasPrefix(kind, "tool-") || kind == "dynamic-tool" {
 		id, name := v.Get("toolCallId"), cmp.Or(v.Get("toolName").Str(), strings.TrimPrefix(kind, "tool-"))
-		r.calls[plainText(id)] = ToolResult{Inputs: inputs(v.Get("input"))}
+		r.call(id, v.Get("toolName"), v.Get("input"))
 		r.add(plainText(id), name, v.Get("output"))
 		return
 	}

@@ -108,8 +108,8 @@ var (
 	carriers = set(`documents docs results result sources passages chunks matches hits items data context contexts
 		searchresults retrieveddocuments retrieveditems retrievalresults organic organicresults output outputs response
 		blocks records nodes sourcenodes value webpages web news articles entries list pages content artifact
-		structuredcontent kwargs messages citations references returnvalue toolresult update groundingchunks searches snippets findings
-		evidence`)
+		structuredcontent kwargs messages citations references returnvalue toolresult update groundingchunks searches
+		snippets findings evidence`)
 	// notResults are members whose lists are never documents.
 	notResults = set(`toolcalls arguments input inputs queries request requests params parameters tools
 		usage tags topics images relatedquestions peoplealsoask followupquestions tooluse`)

@@ -2014,7 +2014,7 @@ export interface components {
             /** @description notices of corrections that the source has elsewhere */
             corrections?: string[];
             counts: components["schemas"]["VerifyCounts"];
-            /** @description the source's words, if it passed, in the form of the excerpt if it has them in another: evidence for the claim */
+            /** @description the source's words, if it passed, in the form of the excerpt if it has them in another: evidence for the claim. If the excerpt was cut short inside a sentence, it is completed from the source. */
             excerpt?: string;
             final_url?: string;
             /** @description of the octets now */
@@ -2026,7 +2026,7 @@ export interface components {
             near?: components["schemas"]["Near"];
             /** @description a sentence for people */
             note?: string;
-            /** @description the passage around Excerpt, if it was found: what a quote that was cut goes on to say */
+            /** @description the passage around Excerpt, if the excerpt was cut short: more evidence for the claim */
             passage?: string;
             /** @description why the source was not read: dns, connect, tls, timeout, 5xx, 429 …; for an archived copy, the source's status */
             reason?: string;

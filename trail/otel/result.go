@@ -175,8 +175,8 @@ type silent []*spanNode
 func silentTools(nodes []*spanNode) (list silent) {
 	for _, n := range nodes {
 		s := n.step
-		if n.Kind == spanTool && !n.Own && s.Outputs == nil && s.OutputsDigest == "" && s.Answer == "" && s.Error == "" &&
-			len(s.Sources) == 0 && !s.NoSources {
+		if n.Kind == spanTool && !n.Own && s.Error == "" &&
+			s.Outputs == nil && s.OutputsDigest == "" && s.Answer == "" && len(s.Sources) == 0 && !s.NoSources {
 			list = append(list, n)
 		}
 	}
@@ -188,8 +188,11 @@ func silentTools(nodes []*spanNode) (list silent) {
 func (list silent) fill(model *spanNode, r *toolResult) bool {
 	for _, n := range list {
 		s := n.step
-		if s.Outputs != nil || n.start > model.end || n.Trace != model.Trace ||
-			(n.Call == "" || r.ID == "") && (r.Tool == "" || n.step.Tool != r.Tool) || n.Call != "" && r.ID != "" && n.Call != r.ID {
+		same := n.Call == r.ID
+		if n.Call == "" || r.ID == "" {
+			same = r.Tool != "" && s.Tool == r.Tool
+		}
+		if !same || s.Outputs != nil || n.start > model.end || n.Trace != model.Trace {
 			continue
 		}
 		if s.Outputs = r.Content; s.Inputs == nil && s.InputsDigest == "" {
