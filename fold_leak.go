@@ -131,39 +131,73 @@ func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 // thoughtTags are the tags around the reasoning that some models write into their text.
 var thoughtTags = [...]string{"think", "thinking", "thought", "reasoning"}
 
-// leakBytes are the bytes that leaks and tags of thoughts begin with, except citeturn.
-var leakBytes = [256]bool{'<': true, '[': true, '{': true, '\\': true, '#': true}
+// leakBytes are the bytes that leaks and tags of thoughts begin with, and the one letter that citeturn has once: most
+// texts have none of these, or few.
+var leakBytes = [256]bool{'<': true, '[': true, '{': true, '\\': true, '#': true, turnByte: true}
+
+// turnByte is that letter, and turnLetter is where it is.
+const (
+	turnByte   = 'u'
+	turnLetter = len("citet")
+)
 
 // leakStart returns where in s the first leak or tag begins, or may begin if more text follows; -1 if there is none.
 func leakStart(s []byte) int {
-	turn := bytes.Index(s, []byte(citeturn))
-	if turn < 0 && len(s) > 0 {
-		// Which beginnings of the word end in the last byte.
-		for _, n := range turnEnds[s[len(s)-1]] {
-			if n <= len(s) && string(s[len(s)-n:]) == citeturn[:n] && !endsInLetter(s[:len(s)-n]) {
-				turn = len(s) - n
-			}
-		}
-	}
 	const short = 64 // up to which a loop is faster than a search for each byte
 	if len(s) > short && bytes.IndexByte(s, '<') < 0 && bytes.IndexByte(s, '[') < 0 && bytes.IndexByte(s, '{') < 0 &&
 		bytes.IndexByte(s, '\\') < 0 && bytes.IndexByte(s, '#') < 0 {
-		return turn
+		return turnStart(s)
 	}
-	end := len(s)
-	if turn >= 0 {
-		end = turn
-	}
-	for i := 0; i < end; i++ {
-		if leakBytes[s[i]] && mayLeak(s[i:]) {
+	for i, b := range s {
+		switch {
+		case !leakBytes[b]:
+		case b == turnByte:
+			if isTurn(s, i) {
+				return i - turnLetter
+			}
+		case mayLeak(s[i:]):
 			return i
 		}
 	}
-	return turn
+	return turnEnd(s)
 }
 
-// turnEnds are the lengths of the beginnings of citeturn by their last byte.
-var turnEnds = [256][]int{'c': {1}, 'i': {2}, 't': {3, 5}, 'e': {4}, 'u': {6}, 'r': {7}}
+// turnStart is leakStart for citeturn alone.
+func turnStart(s []byte) int {
+	for at := 0; ; at++ {
+		n := bytes.IndexByte(s[at:], turnByte)
+		if n < 0 {
+			return turnEnd(s)
+		}
+		if at += n; isTurn(s, at) {
+			return at - turnLetter
+		}
+	}
+}
+
+// isTurn reports whether the letter at i is that of citeturn.
+func isTurn(s []byte, i int) bool {
+	return i >= turnLetter && bytes.HasPrefix(s[i-turnLetter:], []byte(citeturn))
+}
+
+// turnEnd returns where in s a beginning of citeturn begins that ends with s, or -1.
+func turnEnd(s []byte) int {
+	if len(s) == 0 || !turnBytes[s[len(s)-1]] {
+		return -1
+	}
+	for n := range min(len(s), len(citeturn)-1) {
+		if s[len(s)-1] != citeturn[n] {
+			continue
+		}
+		if from := len(s) - n - 1; string(s[from:]) == citeturn[:n+1] && !endsInLetter(s[:from]) {
+			return from
+		}
+	}
+	return -1
+}
+
+// turnBytes are the bytes that the beginnings of citeturn end with.
+var turnBytes = [256]bool{'c': true, 'i': true, 't': true, 'e': true, turnByte: true, 'r': true}
 
 func endsInLetter(s []byte) bool {
 	return len(s) > 0 && (s[len(s)-1] >= utf8.RuneSelf || isASCIIAlnum(rune(s[len(s)-1])))
@@ -208,6 +242,14 @@ type leaking struct {
 	found    []leakedCite // marks and tags that may be resolved
 }
 
+// leaks returns the state of a candidate whose text may have leaks.
+func (c *candidate) leaks() *leaking {
+	if c.leaking == nil {
+		c.leaking = &leaking{}
+	}
+	return c.leaking
+}
+
 // leakedCite is a place in a part, in bytes of the text as it was sent, that a leak cites something for.
 type leakedCite struct {
 	part       wire.Part
@@ -247,7 +289,7 @@ func (c *candidate) leakText(s []byte) int {
 		if partial {
 			return 0
 		}
-		if n == 0 || l.kind == closeLeak && len(c.leaking.open) == 0 {
+		if n == 0 || l.kind == closeLeak && len(c.leaks().open) == 0 {
 			continue
 		}
 		if c.inCode() {
@@ -267,7 +309,7 @@ func (c *candidate) cutLeak(l *leak, s []byte) {
 	c.addCut(cut{at: c.text.Len(), from: part.from, text: string(s)})
 	c.fold.issue("leaked-markup", string(s))
 	names := string(s[len(l.prefix) : len(s)-len(l.end)])
-	switch k := &c.leaking; l.kind {
+	switch k := c.leaks(); l.kind {
 	case fileLeak:
 		c.addLeaked(leakedCite{part.key, at, at, "file-" + names, l.kind})
 	case listLeak:
@@ -302,17 +344,22 @@ func (c *candidate) sent(part *foldPart) int {
 
 // addLeaked adds a leak that may be resolved, now or once all sources are known.
 func (c *candidate) addLeaked(l leakedCite) {
-	if len(c.leaking.found) < c.fold.limits.Citations && !c.resolveLeak(&l) && c.fold.keep(entrySize+len(l.names)) {
-		c.leaking.found = append(c.leaking.found, l)
+	k := c.leaks()
+	if len(k.found) < c.fold.limits.Citations && !c.resolveLeak(&l) && c.fold.keep(entrySize+len(l.names)) {
+		k.found = append(k.found, l)
 	}
 }
 
 // resolveLeaks resolves what is left, now that all sources are known.
 func (c *candidate) resolveLeaks() {
-	for i := range c.leaking.found {
-		c.resolveLeak(&c.leaking.found[i])
+	k := c.leaking
+	if k == nil {
+		return
 	}
-	c.leaking.found = nil
+	for i := range k.found {
+		c.resolveLeak(&k.found[i])
+	}
+	k.found = nil
 }
 
 // resolveLeak turns a leak into a citation if what it names is known.
@@ -397,7 +444,7 @@ func (c *candidate) leakKeys(l *leakedCite) []string {
 // thoughtText handles the tag of a thought, and reports whether it is one: the first thought is what its part begins
 // with, and its opening tag may be missing, since some servers put it into the prompt.
 func (c *candidate) thoughtText(name string, closing bool) bool {
-	k := &c.leaking
+	k := c.leaks()
 	part := len(c.parts) - 1
 	text := c.text.String()[c.parts[part].from:]
 	switch {
@@ -445,7 +492,7 @@ func (c *candidate) makeThought(i int) {
 // thoughtPiece adds the beginning of s to the thought that the text is in, and returns how much of s is done; the rest
 // may be the beginning of its end.
 func (c *candidate) thoughtPiece(s []byte) int {
-	k := &c.leaking
+	k := c.leaks()
 	end := "</" + k.thought + ">"
 	key := c.parts[len(c.parts)-1].key
 	if n := bytes.Index(s, []byte(end)); n >= 0 {
@@ -506,8 +553,9 @@ func sizeOfText(s string) (size [3]int) {
 
 // inCode reports whether the text so far ends in code, which may show leaks and tags.
 func (c *candidate) inCode() bool {
-	c.leaking.code.advance(c.text.String())
-	return c.leaking.code.in()
+	code := &c.leaks().code
+	code.advance(c.text.String())
+	return code.in()
 }
 
 // codeState tells whether a growing markdown text ends in code. It reads the text once.

@@ -3,9 +3,10 @@ package ibid
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // OpenAI's file search removes its marks, 【4:0†report.pdf】, from the text and sends citations of the points where they
@@ -13,7 +14,7 @@ import (
 // that its marker replaces the mark as it would a link. A mark without a citation stays in the text and is reported.
 
 // fileMark matches such a mark. After the dagger comes a file name, "source", lines, or a file name and lines.
-var fileMark = regexp.MustCompile(`^【\d+(?::\d+)?†[^【】\n]{0,200}】`)
+var fileMark = text.Pattern(`^【\d+(?::\d+)?†[^【】\n]{0,200}】`)
 
 const (
 	maxFileMark = 1024 // bytes of a mark: fileMark matches no longer ones
@@ -28,7 +29,7 @@ func fileMarkAt(s string) int {
 	if !strings.HasPrefix(s, markBegin) {
 		return 0
 	}
-	return len(fileMark.FindString(s[:min(len(s), maxFileMark)]))
+	return len(fileMark().FindString(s[:min(len(s), maxFileMark)]))
 }
 
 // beginsFileMark reports whether s begins with a mark or is the beginning of one.
@@ -58,7 +59,7 @@ func fileMarkBefore(s string) int {
 const markGap = " \t.,;:!?)*_\"'。，、！？…）”’»"
 
 // linkTail matches what follows the words of a link: its URL.
-var linkTail = regexp.MustCompile(`\]\([^()\s]{0,500}\)$`)
+var linkTail = text.Pattern(`\]\([^()\s]{0,500}\)$`)
 
 // markRun returns the marks before and after a point, in order, separated only by spaces, commas and semicolons.
 func (c *candidate) markRun(at int) []Span {
@@ -70,7 +71,7 @@ func (c *candidate) markRun(at int) []Span {
 		head = trimmed
 	}
 	if strings.HasSuffix(text[max(0, at-1):at], ")") { // the mark may end the words of a link
-		tail := linkTail.FindString(text[max(0, at-maxFileMark):at])
+		tail := linkTail().FindString(text[max(0, at-maxFileMark):at])
 		if before := text[:at-len(tail)]; fileMarkBefore(before) > 0 {
 			head = before
 		}

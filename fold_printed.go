@@ -73,7 +73,7 @@ func printedSources(text string) (list []printedSource) {
 			continue
 		}
 		line = strings.TrimRight(line, "\r\n")
-		m := entryMark.FindStringSubmatch(line)
+		m := entryMark().FindStringSubmatch(line)
 		switch {
 		case strings.TrimSpace(line) == "":
 		case m != nil && (within || isDefinition(m[0])):

@@ -27,8 +27,8 @@ type candidate struct {
 	held []byte // text from the start of a private marker, until it is complete or too long
 	cuts []cut  // removed private markers, leaked markup and thoughts
 
-	leaking     leaking
-	sourceLinks *links // nil unless links to sources are citations
+	leaking     *leaking // nil until the text may have a leak: see leaks
+	sourceLinks *links   // nil unless links to sources are citations
 
 	cites    []foldCite
 	citeKeys map[string]int      // indexes in cites by the provider's key
@@ -102,11 +102,11 @@ func (c *candidate) addText(p wire.Part, s []byte, ascii bool) {
 	if n := len(c.parts); n == 0 || c.parts[n-1].key != p {
 		c.open(p)
 	}
-	if k := &c.leaking; k.thought == "" && len(c.parts) > 0 && c.parts[len(c.parts)-1].from == c.text.Len() &&
-		c.readsLeaks() && beginsThought(s) {
-		k.thought = thoughtTags[0]
+	if (c.leaking == nil || c.leaking.thought == "") && len(c.parts) > 0 &&
+		c.parts[len(c.parts)-1].from == c.text.Len() && c.readsLeaks() && beginsThought(s) {
+		c.leaks().thought = thoughtTags[0]
 	}
-	if len(c.tail) > 0 || len(c.held) > 0 || c.leaking.thought != "" || c.leaking.skip ||
+	if len(c.tail) > 0 || len(c.held) > 0 || c.leaking != nil && (c.leaking.thought != "" || c.leaking.skip) ||
 		!ascii && (!utf8.Valid(s) || bytes.IndexByte(s, markerBegin[0]) >= 0) || leakStart(s) >= 0 && c.readsLeaks() {
 		c.addOdd(s)
 		return
@@ -169,7 +169,9 @@ func (c *candidate) open(p wire.Part) {
 		}
 		return
 	}
-	c.leaking.thought, c.leaking.skip, c.leaking.open = "", false, nil
+	if k := c.leaking; k != nil {
+		k.thought, k.skip, k.open = "", false, nil
+	}
 	at := c.text.Len()
 	if len(c.parts) == 1 { // most answers have only one
 		c.first = map[wire.Part]int{c.parts[0].key: 0}
@@ -222,23 +224,23 @@ func isMarkupEnd(r rune) bool { return strings.ContainsRune(markerEnd+markEnd+">
 func (c *candidate) addOddPiece(s []byte) {
 	s = append(c.held, c.repair(s, false)...)
 	c.held = c.held[:0]
-	for len(s) > 0 {
-		if c.leaking.thought != "" {
+	for k := c.leaks(); len(s) > 0; {
+		if k.thought != "" {
 			n := c.thoughtPiece(s)
-			if s = s[n:]; c.leaking.thought != "" {
+			if s = s[n:]; k.thought != "" {
 				c.held = append(c.held, s...)
 				return
 			}
 			continue
 		}
-		if c.leaking.skip {
+		if k.skip {
 			rest := bytes.TrimLeft(s, " \t\r\n")
 			if c.parts[len(c.parts)-1].from == c.text.Len() && len(rest) < len(s) {
 				c.extendCut(s[:len(s)-len(rest)])
 				s = rest
 				continue
 			}
-			c.leaking.skip = false
+			k.skip = false
 		}
 		n, private := bytes.Index(s, []byte(markerBegin)), true
 		if c.readsLeaks() {
@@ -393,7 +395,7 @@ func (c *candidate) flush() {
 	if private {
 		c.fold.issue("private-marker-unterminated", markerIDs(c.held))
 	}
-	if c.leaking.thought != "" {
+	if c.leaking != nil && c.leaking.thought != "" {
 		c.addReasoning(c.parts[len(c.parts)-1].key, c.held)
 		c.held, c.tail = c.held[:0], c.tail[:0]
 		return
@@ -497,7 +499,9 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 			a.At = part.end + shift
 		}
 	}
-	c.leaking.code = codeState{at: part.from}
+	if c.leaking != nil {
+		c.leaking.code = codeState{at: part.from}
+	}
 	part.end = part.from + len(want)
 	for k := range c.cites { // places given as the length of the text
 		if c.cites[k].at >= part.end-shift {
@@ -559,6 +563,7 @@ func (c *candidate) close() {
 			c.setInput(i, nil)
 		}
 	}
+	c.settleGiven()
 	if c.usePrinted(); c.marks != nil {
 		c.scanMarks(true)
 	}

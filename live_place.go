@@ -528,7 +528,7 @@ func isMark(s string) bool {
 	case strings.Trim(strings.ReplaceAll(inside, "doc", ""), "0123456789,;-– ") == "":
 		return true
 	}
-	return numbered.MatchString(inside) ||
+	return numbered().MatchString(inside) ||
 		strings.ContainsAny(inside, "-_.:0123456789") && !strings.Contains(inside, " ")
 }
 

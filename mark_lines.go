@@ -1,8 +1,9 @@
 package ibid
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/ibidhq/ibid/internal/text"
 
 	"github.com/ibidhq/ibid/internal/markdown"
 )
@@ -34,14 +35,14 @@ func (l *listReader) entry(text string, at int) bool {
 }
 
 // entryMark matches the number or bullet with which an entry of a printed list begins, and what it is called by.
-var entryMark = regexp.MustCompile(`^[ \t>]{0,16}(?:[-*+•·–] +)?(?:\*\*)?(?:` +
+var entryMark = text.Pattern(`^[ \t>]{0,16}(?:[-*+•·–] +)?(?:\*\*)?(?:` +
 	`\[{1,2}\^?([^\]\n]{1,160}?)\^?\]{1,2}|【([^】\n]{1,160})】|［([^］\n]{1,160})］|\(?(\d{1,4})[.):]` + // [1] 【1】 1. (1)
 	`|([⁰¹²³⁴-⁹]{1,4}))(?:\*\*)?[ \t]*[:.)–—-]?[ \t]*`)
 
 // isEntry reports whether a line in a printed list is an entry of it.
 func isEntry(line string) bool {
 	line, _, _ = strings.Cut(line, "\n")
-	return entryMark.MatchString(line) || markdown.ItemMark(strings.TrimLeft(line, " \t>")) > 0 ||
+	return entryMark().MatchString(line) || markdown.ItemMark(strings.TrimLeft(line, " \t>")) > 0 ||
 		strings.HasPrefix(strings.TrimSpace(line), "•")
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/ibidhq/ibid/internal/text"
+
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -215,6 +217,9 @@ func (l *markList) read(inside string) (sense markSense, ok bool) {
 	if indexes := l.named(s); indexes != nil && number(s) < 0 {
 		return markSense{refs: indexes}, true
 	}
+	if rows, ok := strings.CutPrefix(s, "Data: "); ok && l.isGiven {
+		return l.readRows(rows)
+	}
 	noun := ""
 	for _, item := range markItems.Split(s, maxMarkItems+1) {
 		item = strings.TrimSpace(item)
@@ -222,7 +227,7 @@ func (l *markList) read(inside string) (sense markSense, ok bool) {
 			sense.refs = append(sense.refs, indexes...)
 			continue
 		}
-		m := numbered.FindStringSubmatch(item)
+		m := numbered().FindStringSubmatch(item)
 		if m == nil {
 			if !l.resembles(item) {
 				return sense, false
@@ -243,6 +248,25 @@ func (l *markList) read(inside string) (sense markSense, ok bool) {
 		}
 	}
 	return sense, len(sense.refs) <= maxMarkItems
+}
+
+// tableRows matches the rows of a table in a mark of GraphRAG: Sources (15, 16, +more).
+var tableRows = text.Pattern(`([A-Z][A-Za-z ]{0,40}?) ?\(([0-9, ]{1,200})(?:, *\+more|\+more)?\)`)
+
+// readRows reads a mark that names rows of tables: Sources (15, 16); Entities (5, +more).
+func (l *markList) readRows(s string) (sense markSense, ok bool) {
+	for _, m := range tableRows().FindAllStringSubmatch(s, maxMarkItems) {
+		for row := range strings.SplitSeq(m[2], ",") {
+			if row = strings.TrimSpace(row); row == "" {
+				continue
+			}
+			indexes := l.names[foldName(m[1]+" "+row)]
+			sense.refs = append(sense.refs, indexes...)
+			sense.lost = sense.lost || len(indexes) == 0
+			sense.numbers, sense.noun = sense.numbers+1, true
+		}
+	}
+	return sense, sense.numbers > 0 && len(sense.refs) <= maxMarkItems
 }
 
 // add adds what the numbers from first to last refer to. It returns false if they are no mark.
@@ -275,7 +299,7 @@ var markItems = regexp.MustCompile(`\s*[,;，；、&]\s*(?:(?:and|und|et|y|e|en|
 	`\s+(?:and|und|et|y|e|en|och|和|及)\s+`)
 
 // numbered matches an item with a number: a noun perhaps, a number, and the end of a range perhaps.
-var numbered = regexp.MustCompile(`(?i)^((?:` + markNouns + `)[ :_#.-]*)?(\d{1,4})(?:\s*[-–—~]\s*(?:` + markNouns +
+var numbered = text.Pattern(`(?i)^((?:` + markNouns + `)[ :_#.-]*)?(\d{1,4})(?:\s*[-–—~]\s*(?:` + markNouns +
 	`)?[ :_#.-]*(\d{1,4}))?$`)
 
 // markNouns are what sources are called before their numbers in marks, and the prefixes of their numbers.
@@ -293,7 +317,7 @@ func isRound(s string) bool {
 	}
 	for _, item := range markItems.Split(inside, maxMarkItems) {
 		isLabel := !strings.Contains(item, " ") && strings.ContainsAny(item, "._-0123456789")
-		if !isLabel && !numbered.MatchString(item) && !pageOf.MatchString(inside) {
+		if !isLabel && !numbered().MatchString(item) && !pageOf.MatchString(inside) {
 			return false
 		}
 	}
@@ -317,7 +341,7 @@ func (l *markList) named(s string) []int {
 		return nil
 	}
 	if _, rest, ok := strings.Cut(name, ":"); ok { // [source: plan.pdf]
-		if m := nounOnly.FindString(name[:len(name)-len(rest)-1]); m != "" {
+		if m := nounOnly().FindString(name[:len(name)-len(rest)-1]); m != "" {
 			if indexes := l.names[foldName(rest)]; indexes != nil {
 				return indexes
 			}
@@ -329,7 +353,7 @@ func (l *markList) named(s string) []int {
 	return nil
 }
 
-var nounOnly = regexp.MustCompile(`(?i)^(?:` + markNouns + `|[a-z]+_id)$`)
+var nounOnly = text.Pattern(`(?i)^(?:` + markNouns + `|[a-z]+_id)$`)
 
 // resembles reports whether an item has the form of the list's labels, as kb-999 has in a list of kb-101 and kb-310.
 func (l *markList) resembles(item string) bool {

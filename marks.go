@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/text"
+
 	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -248,7 +250,7 @@ func (m *marks) withOuter(text string, t Span, last bool) (outer Span, state lin
 	case raises || m.raised && m.end == t.Start:
 		const longest = 128
 		rest := text[t.End:min(len(text), t.End+longest)]
-		n := len(raisedRest.FindString(rest))
+		n := len(raisedRest().FindString(rest))
 		if n == 0 && !last && len(rest) < longest && strings.Trim(rest, "[]0123456789") == "" {
 			return t, openLink
 		}
@@ -263,7 +265,7 @@ func (m *marks) withOuter(text string, t Span, last bool) (outer Span, state lin
 }
 
 // raisedRest matches what may follow a mark in a run of raised ones: ^[2][1]^.
-var raisedRest = regexp.MustCompile(`^(?:\[\d{1,4}\]){0,16}\^`)
+var raisedRest = text.Pattern(`^(?:\[\d{1,4}\]){0,16}\^`)
 
 // link reads a link. It is a mark if its address is that of a source, or if it has no address and its words are a mark:
 // [1](@ref). Where its words belong to the sentence, rendering keeps them.
@@ -292,10 +294,16 @@ func (m *marks) link(text string, t Span, last bool) (found textMark, state link
 		}
 		return found, wholeLink
 	}
-	if !isMark || strings.Contains(destination, "://") || strings.ContainsAny(destination, "./") {
+	elsewhere := strings.Contains(destination, "://") || strings.ContainsAny(destination, "./")
+	if !isMark || elsewhere && (!strings.HasPrefix(inside, "[") || !m.unaddressed(sense.refs)) {
 		return found, notLink
 	}
 	return textMark{span: t, refs: sense.refs, lost: sense.lost}, wholeLink
+}
+
+// unaddressed reports whether sources have no address of their own: then a link [[1]](https://…) has one.
+func (m *marks) unaddressed(refs []int) bool {
+	return m.isGiven && len(refs) > 0 && !slices.ContainsFunc(refs, func(i int) bool { return m.calls[i].url != "" })
 }
 
 // raisedTags matches the tags in a <sup> element, and what stands between its marks if they are several.
@@ -375,7 +383,7 @@ func closesWords(s string) bool {
 }
 
 // counts matches a word whose number follows in parentheses: equation (1), step (2).
-var counts = regexp.MustCompile(`(?i)(?:equations?|eqs?\.|sections?|sec\.|steps?|figures?|figs?\.|tables?|chapters?|` +
+var counts = text.Pattern(`(?i)(?:equations?|eqs?\.|sections?|sec\.|steps?|figures?|figs?\.|tables?|chapters?|` +
 	`options?|cases?|formulas?|points?|articles?|paragraphs?|gleichung|abschnitt|schritt|tabelle|abbildung|punkt|` +
 	`absatz|art\.|abs\.)(?: \(\d+\),?(?: and| und)?)? ?$`)
 
@@ -383,16 +391,16 @@ var counts = regexp.MustCompile(`(?i)(?:equations?|eqs?\.|sections?|sec\.|steps?
 // the sentence.
 func isCounted(s string) bool {
 	trimmed := strings.TrimRight(s, " ")
-	return counts.MatchString(s) || trimmed == "" || strings.HasSuffix(trimmed, ":")
+	return counts().MatchString(s) || trimmed == "" || strings.HasSuffix(trimmed, ":")
 }
 
 // intervals matches words before an interval, a vector or another mathematical list.
-var intervals = regexp.MustCompile(`(?i)(?:\b(?:intervals?|range|ranges|between|within|vectors?|matrix|arrays?|` +
+var intervals = text.Pattern(`(?i)(?:\b(?:intervals?|range|ranges|between|within|vectors?|matrix|arrays?|` +
 	`tuples?|coordinates?|domain|bounds?|segment|ci|intervall\w*|bereich|vektor\w*|wertebereich|zwischen|intervalle|` +
 	`plage|vecteur|intervalo|rango|vector)\b|区间|范围|向量|数组)[^.!?;,]{0,16}$|[=∈×<>]\s*$`)
 
 // isInterval reports whether several numbers in brackets after s are an interval or the like.
-func isInterval(s string) bool { return intervals.MatchString(s[max(0, len(s)-48):]) }
+func isInterval(s string) bool { return intervals().MatchString(s[max(0, len(s)-48):]) }
 
 // identifier matches the name of a variable at the end of s: with an underscore, a single small letter, a command of
 // LaTeX, or one that programs commonly use.

@@ -236,7 +236,7 @@ func numbersIn(mark string) (numbers []int) {
 	}
 	inside, _, _ := strings.Cut(strings.Trim(mark, "[]()【】［］〔〕^% "), "†")
 	for _, item := range markItems.Split(inside, maxMarkItems+1) {
-		m := numbered.FindStringSubmatch(strings.Trim(item, " ^"))
+		m := numbered().FindStringSubmatch(strings.Trim(item, " ^"))
 		if m == nil || m[1] != "" && strings.TrimRight(m[1], " #.") == m[1] {
 			return nil
 		}

@@ -2,7 +2,6 @@ package ibid
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -659,7 +658,7 @@ func (p places) widen(v *visible) {
 // …", or of a list of titles. A link after its sentence is a citation, not a part of it.
 func (p places) isProse(v visible) bool {
 	before := strings.TrimRight(p.Text[v.line.Start:v.Start], " \t")
-	if v.named && leadsIn.MatchString(before[max(0, len(before)-maxLeadIn):]) {
+	if v.named && leadsIn().MatchString(before[max(0, len(before)-maxLeadIn):]) {
 		return true
 	}
 	if !v.prose {
@@ -674,7 +673,7 @@ func (p places) isProse(v visible) bool {
 
 // leadsIn matches words after which a sentence needs the name of the source: "according to [Reuters](u)", "graze and
 // [rest](u)".
-var leadsIn = regexp.MustCompile(`(?i)(?:^|[\s(,;])(?:and|or|but|by|from|to|of|in|on|at|with|via|per|see|the|an?|` +
+var leadsIn = text.Pattern(`(?i)(?:^|[\s(,;])(?:and|or|but|by|from|to|of|in|on|at|with|via|per|see|the|an?|` +
 	`as|than|says?|und|oder|von|vom|bei|beim|laut|aus|in|im|auf|mit|zu|zum|zur|siehe|der|die|das|den|dem|` +
 	`et|ou|de|du|des|selon|par|dans|sur|voir|le|la|les|y|o|según|por|en|con|el|los|las|e|secondo|da|di|del|il|` +
 	`segundo|com|em|van|volgens|door|op|met|het|een)$`)

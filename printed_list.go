@@ -65,7 +65,7 @@ func (a *Answer) printedList() (s Span, entries []printedEntry, ok bool) {
 func (a *Answer) readEntry(line string) (entry printedEntry, definition bool) {
 	entry.source = -1
 	rest := line
-	if m := entryMark.FindStringSubmatch(line); m != nil {
+	if m := entryMark().FindStringSubmatch(line); m != nil {
 		rest = line[len(m[0]):]
 		entry.number = max(number(entryLabel(m)), 0)
 		definition = isDefinition(m[0])

@@ -47,8 +47,8 @@ type Options struct {
 	Chat    *chat.Chat       // nil disables asking questions
 	// Verifies allows readers to verify answers. The API does it, as for POST /v1/verify.
 	Verifies bool
-	// Recheck has the sources that an answer cites read now, and returns how many will be: none if all were read seconds
-	// ago. If it is nil, sources are not read again.
+	// Recheck has the sources that an answer cites read now, and returns how many will be: none if all were read
+	// seconds ago. If it is nil, sources are not read again.
 	Recheck func(ctx context.Context, call *store.Call) (int, error)
 	// Strategies can be compared with each other.
 	Strategies []experiment.Strategy

@@ -77,8 +77,8 @@ func (s *standing) isDoubt() bool {
 func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
 
 // standingOf returns the gravest result known for a citation of an answer: of reading its sources again, of comparing
-// the claim with the quotes, of a checker when it was stored, and of a reader's last verdict. It has no word for one that
-// was compared with what the answer was given, if there is nothing to read again and nothing to say.
+// the claim with the quotes, of a checker when it was stored, and of a reader's last verdict. It has no word for one
+// that was compared with what the answer was given, if there is nothing to read again and nothing to say.
 func standingOf(a *ibid.Answer, c *ibid.Citation, claim *verify.ClaimReport, said *verdict) standing {
 	of := readStanding(c.Verification)
 	if of.Word == wordUnchecked && claim != nil && !hasPage(a, c) {

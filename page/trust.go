@@ -39,7 +39,7 @@ type trust struct {
 	signer   string                 // who signs it: a host, or "this server"
 	verify   string                 // where the manifest is verified; empty if nowhere
 	again    string                 // where a reader can have the sources read again; empty if nowhere
-	turn     string                 // the setting with which the sources would be read; empty if they are, or none can be
+	turn     string                 // the setting with which sources would be read; empty if they are, or none can be
 	page     string                 // the address of the answer's page
 	show     string                 // slug of the standing that the reader filtered for; empty for all
 	// differing is the number of citations whose result changed when a reader had their sources read again; empty if no

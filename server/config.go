@@ -198,8 +198,8 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 		"declare the consulted sources in responses, by `LEVEL`: 1 in a header, 2 also in a manifest of each answer, "+
 			"3 also signed; or off")
 	flags.Var(&c.Publish.Recheck, "recheck",
-		"read cited web sources `WHEN`: once after each answer, also again every so often (24h) to report changes, or off "+
-			"(default once if only this machine can use ibid without a token and nothing is published, else off)")
+		"read cited web sources `WHEN`: once after each answer, also again every so often (24h) to report changes, or "+
+			"off (default once if only this machine can use ibid without a token and nothing is published, else off)")
 	AddNetFlag(flags, &c.Publish.Allow)
 	flags.Var(chatFlag{&c.Chat}, "chat",
 		"a model of POST /v1/chat, the first being the default: the `NAME[=MODEL]` of an upstream; repeatable; off "+

@@ -118,8 +118,8 @@ func (c *FirstCheck) awaitStored(ctx context.Context, call *store.Call) error {
 	}
 }
 
-// read reads a source, unless that was a short while ago, and compares what the answer cites of it. That a source cannot
-// be reached is told to those who ask: of its own accord it may only mean that this machine is offline.
+// read reads a source, unless that was a short while ago, and compares what the answer cites of it. That a source
+// cannot be reached is told to those who ask: of its own accord it may only mean that this machine is offline.
 func (c *FirstCheck) read(ctx context.Context, j *Job, address string) error {
 	f, call, within := c.freshness, j.Call, firstFresh
 	if j.Again {

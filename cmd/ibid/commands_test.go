@@ -31,6 +31,7 @@ func runnable(c *cobra.Command) map[string]*cobra.Command {
 
 // oneMeaning gives the common meaning of flags with different descriptions that share a variable.
 var oneMeaning = map[string]string{
+	"config":    "the configuration file of ibid serve",
 	"json":      "write JSON instead of text",
 	"data":      "the data directory of ibid serve",
 	"source":    "what the claims of an answer are compared with",

@@ -10,8 +10,12 @@ import (
 
 // Given is what a request gives a model to answer from.
 type Given struct {
-	Passages  []passage.Passage // in the order of the request
-	Documents scan.Value        // the list in a member of the request, as [wire.ReadDocuments] reads it
+	Passages []passage.Passage // in the order of the request
+	// Unsure are passages that have nothing but numbers or labels in brackets, if nothing else is given and nothing
+	// says that they are to be cited. They could be options or tasks: only an answer that cites them shows what they
+	// are.
+	Unsure    []passage.Passage
+	Documents scan.Value // the list in a member of the request, as [wire.ReadDocuments] reads it
 	// Round reports that sources are called by numbers in parentheses: (1).
 	Round bool
 }
@@ -41,22 +45,32 @@ func ReadGiven(format string, body []byte) Given {
 		}
 		p := passage.ReadPrompt(m.Text, m.Role == RoleTool)
 		g.Round, cites = g.Round || p.Round, cites || p.Cites
-		if l := newGivenList(p.Passages, turn); len(p.Passages) > 0 && !l.clashes(lists) {
-			l.unsure = p.Unsure
+		passages := p.Passages
+		if len(passages) == 0 {
+			passages = p.Options
+		}
+		if l := newGivenList(passages, turn); len(passages) > 0 && !l.clashes(lists) {
+			l.unsure, l.options = p.Unsure, len(p.Passages) == 0
 			lists = append(lists, l)
 		}
 	}
-	lists = slices.DeleteFunc(lists, func(l givenList) bool { return l.unsure && !cites })
 	for _, l := range slices.Backward(lists) {
+		if l.options || l.unsure && !cites {
+			g.Unsure = append(g.Unsure, l.passages...)
+			continue
+		}
 		g.Passages = append(g.Passages, l.passages...)
+	}
+	if len(g.Passages) > 0 || !g.Documents.IsNull() {
+		g.Unsure = nil
 	}
 	return g
 }
 
-// Gives reports whether a request gives a model something to answer from.
+// Gives reports whether a request gives, or may give, a model something to answer from.
 func Gives(format string, body []byte) bool {
 	g := ReadGiven(format, body)
-	return len(g.Passages) > 0 || !g.Documents.IsNull()
+	return len(g.Passages) > 0 || len(g.Unsure) > 0 || !g.Documents.IsNull()
 }
 
 // givenList is what one message gives.
@@ -65,6 +79,7 @@ type givenList struct {
 	labels   map[string]bool // empty if they are counted
 	turn     int
 	unsure   bool
+	options  bool
 }
 
 func newGivenList(passages []passage.Passage, turn int) givenList {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // nouns are what prompts call passages before their numbers.
@@ -16,9 +18,9 @@ const nouns = `(?:source|document|doc|passage|result|search result|web result|ch
 // head matches the beginning of a numbered passage on its line. Its groups are labels: in brackets with a noun, in
 // brackets, in wide brackets, after a noun, in a noun's brackets, in parentheses, before a full stop, in brackets with
 // a name, after a number sign; then a name in parentheses.
-var head = regexp.MustCompile(`(?i)^[ \t>]{0,12}(?:[-*+•] )?(?:#{1,6} |#{2,6}|[-=*]{3,} ?)?(?:\*\*|__)?(?:` +
+var head = text.Pattern(`(?i)^[ \t>]{0,12}(?:[-*+•] )?(?:#{1,6} |#{2,6}|[-=*]{3,} ?)?(?:\*\*|__)?(?:` +
 	`\[{1,2}` + nouns + `[ :_#-]*(\d{1,4})\]{1,2}|` +
-	`\[{1,2}\^?([\pL\pN][\pL\pN_.:/-]{0,39})\]{1,2}|` +
+	`(?:(?:source|document|chunk) id:? )?\[{1,2}\^?([\pL\pN][\pL\pN_.:/-]{0,39})\]{1,2}|` +
 	`[【［]` + nouns + `? ?(\d{1,4})[】］]|` +
 	nouns + ` ?(?:#|no\. ?|nr\. ?)?(\d{1,4})(?:[:.)：—–|-]| ?[(\[]| from | ?[-=*]{3,}|[ \t]*$)|` +
 	nouns + ` ?%?[\[(#](\d{1,4})[\])]?%?|` +
@@ -29,7 +31,7 @@ var head = regexp.MustCompile(`(?i)^[ \t>]{0,12}(?:[-*+•] )?(?:#{1,6} |#{2,6}|
 	`)(?:\*\*|__)?[ \t]*(?:[(\[]?(?:title: ?)?([^()\[\]\n]{1,200})[)\]](?:\*\*)?:?)?(?:\*\*)?[ \t]*[:：|–—=*-]*[ \t]*`)
 
 // ender matches a line that ends the passages: a question, the task, an answer to be written.
-var ender = regexp.MustCompile(`(?i)^[ \t]*(?:#{1,6} ?|\*\*|\[)?(?:the )?` +
+var ender = text.Pattern(`(?i)^[ \t]*(?:#{1,6} ?|\*\*|\[)?(?:the )?` +
 	`(?:(?:user(?:'s)?|my|final|current|original|new) )?` +
 	`(?:question|query|instructions?|answer|task|request|message|helpful answer|your answer|response|user|assistant|` +
 	`human|frage|aufgabe|antwort|anweisungen?|nutzerfrage|pregunta|respuesta|domanda|risposta|pergunta|` +
@@ -48,11 +50,12 @@ func isRule(line string) bool {
 }
 
 func isEnder(line string) bool {
-	const near = 96                                                             // bytes in which the colon is
-	if strings.HasPrefix(line, "The above ") || strings.HasPrefix(line, "以上") { // RAGFlow's
+	const near = 96 // bytes in which the colon is
+	start := strings.TrimLeft(line, " \t")
+	if strings.HasPrefix(start, "The above ") || strings.HasPrefix(start, "以上") { // RAGFlow's
 		return true
 	}
-	return strings.ContainsAny(line[:min(len(line), near)], ":：") && ender.MatchString(line)
+	return strings.ContainsAny(line[:min(len(line), near)], ":：") && ender().MatchString(line)
 }
 
 func isClosing(line string) bool {
@@ -60,7 +63,7 @@ func isClosing(line string) bool {
 }
 
 // introduction matches a line after which passages come.
-var introduction = regexp.MustCompile(`(?i)^[^\n]{0,120}\b(?:sources?|documents?|passages?|contexts?|results?|` +
+var introduction = text.Pattern(`(?i)^[^\n]{0,120}\b(?:sources?|documents?|passages?|contexts?|results?|` +
 	`chunks?|snippets?|excerpts?|articles?|references?|knowledge base|background|kontext|quellen|dokumente|auszüge|` +
 	`textstellen|fuentes|contexto|documentos|contexte|extraits|fonti|contesto|fontes|` +
 	`bronnen)\b[^\n.?!:]{0,60}(?:\bis below\.?|\bare below\.?|\bbelow[.:]?|\bfollow(?:s|ing)?[.:]|:)\**[ \t]*$|` +
@@ -89,7 +92,11 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 	introduced, asked := p.inner || p.tool, false
 	lastLine := ""
 	accept := func() {
-		if fits(run, introduced, p.tool) && !asked {
+		switch {
+		case !fits(run, introduced, p.tool):
+		case asked && p.options == nil && run[0].kind == 2:
+			p.options = finish(text, slices.Clone(run))
+		case !asked:
 			best = slices.Clone(run)
 			kind := best[0].kind
 			p.unsure = !introduced && (kind == 2 || kind == 6 || kind == named || kind == 10)
@@ -108,7 +115,7 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 			switch first := &run[0]; {
 			case it.kind == first.kind && restarts(run, &it):
 				accept()
-				introduced = introduced || introduction.MatchString(lastLine)
+				introduced = introduced || introduction().MatchString(lastLine)
 			default: // a list in a passage
 				is = false
 			}
@@ -116,7 +123,7 @@ func headed(p *promptReader, text string) (list []Passage, outside string) {
 		switch {
 		case is:
 			if len(run) == 0 {
-				introduced = introduced || introduction.MatchString(lastLine)
+				introduced = introduced || introduction().MatchString(lastLine)
 				asked = strings.HasSuffix(strings.TrimSpace(lastLine), "?") && !introduced
 			}
 			it.at, it.end = at, min(next, len(text))
@@ -181,7 +188,7 @@ func readHead(line string) (item, bool) {
 	if !strings.ContainsAny(line[:min(len(line), near)], "0123456789[") {
 		return item{}, false
 	}
-	m := head.FindStringSubmatchIndex(line[:min(len(line), 512)])
+	m := head().FindStringSubmatchIndex(line[:min(len(line), 512)])
 	if m == nil {
 		return item{}, false
 	}
@@ -241,11 +248,21 @@ func restarts(run []item, it *item) bool {
 
 // prefix returns what precedes the number of a label.
 func prefix(label string) string {
+	if isHash(label) {
+		return ""
+	}
 	p := strings.TrimRight(label, "0123456789")
 	if p == label { // doc-a, doc-b
 		return p[:strings.LastIndexAny(p, "-_.:/")+1]
 	}
 	return p
+}
+
+// isHash reports whether a label is the beginning of a hash or a UUID, whose digits count nothing.
+func isHash(label string) bool {
+	const least = 6 // bytes
+	return len(label) >= least && strings.Trim(label, "0123456789abcdef") == "" &&
+		strings.Trim(label, "0123456789") != ""
 }
 
 // isNextHead reports whether text begins with the head of the passage that follows a run.
@@ -261,7 +278,7 @@ func ends(line string, run []item) bool {
 		return false
 	}
 	if isRule(line) || isEnder(line) || isClosing(line) ||
-		strings.HasPrefix(line, "#") && len(line) < 60 && introduction.MatchString(line) {
+		strings.HasPrefix(line, "#") && len(line) < 60 && introduction().MatchString(line) {
 		return true
 	}
 	return strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "## ") && strings.HasPrefix(run[0].rest, "###")
@@ -347,7 +364,7 @@ func finish(text string, items []item) []Passage {
 	}
 	tails := make([]string, 0, len(list))
 	for i := range list {
-		if m := tail.FindStringSubmatch(list[i].Text); m != nil {
+		if m := tail().FindStringSubmatch(list[i].Text); m != nil {
 			tails = append(tails, m[1])
 		}
 	}
@@ -356,14 +373,14 @@ func finish(text string, items []item) []Passage {
 	}
 	for i := range list {
 		q := &list[i]
-		q.Text = strings.TrimRight(q.Text[:len(q.Text)-len(tail.FindString(q.Text))], " \t\n")
+		q.Text = strings.TrimRight(q.Text[:len(q.Text)-len(tail().FindString(q.Text))], " \t\n")
 		q.titleLine(tails[i])
 	}
 	return list
 }
 
 // tail matches the name of a passage at its end: (Source: plan.pdf), or a line of its own.
-var tail = regexp.MustCompile(`(?i)(?:[ \t]*\n|[ \t]+[(\[]|\n[(\[])` +
+var tail = text.Pattern(`(?i)(?:[ \t]*\n|[ \t]+[(\[]|\n[(\[])` +
 	`(?:source|from|file|extracted from|url|link|quelle|来源)[:： ][ \t]*([^\n()\[\]]{1,300})[)\]]?[.]?$`)
 
 // leads returns the paragraphs of fields before the labels, as LlamaIndex writes them, and takes them from the texts
@@ -516,7 +533,10 @@ func (q *Passage) fromHead(s string) string {
 		if isAddress(strings.TrimSpace(line)) && more {
 			kind, value = "name", strings.TrimSpace(line)
 		}
-		if kind == "" || kind != "text" && (value == "" || !more) {
+		if kind != "" && value == "" && more && strings.HasPrefix(line, "├") { // a branch without a leaf
+			kind = "skip"
+		}
+		if kind == "" || kind != "text" && kind != "skip" && value == "" || kind != "text" && !more {
 			return unquoted(s)
 		}
 		switch kind {

@@ -3,10 +3,12 @@ package passage
 import (
 	"regexp"
 	"strings"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // frameBegin matches the beginning of a framed passage: [CONTEXT 0]:, [webpage 1 begin], <<<1>>>, BEGIN DOCUMENT 2.
-var frameBegin = regexp.MustCompile(`(?i)(?:\[|<<<|\b|-{3,} ?|={3,} ?)` +
+var frameBegin = text.Pattern(`(?i)(?:\[|<<<|\b|-{3,} ?|={3,} ?)` +
 	`(?:begin |start )?(` + nouns + `)[ _#-]?(\d{1,4})` +
 	`(?: (?:begin|start))?(?:\]|>>>| ?-{3,}| ?={3,}|:|$)[ \t]*:?`)
 
@@ -20,7 +22,7 @@ func framed(_ *promptReader, text string) (list []Passage, outside string) {
 	var rest strings.Builder
 	last, misses := 0, 0
 	for at := 0; at < len(text) && len(list) < maxPassages && misses < maxMisses; {
-		m := frameBegin.FindStringSubmatchIndex(text[at:])
+		m := frameBegin().FindStringSubmatchIndex(text[at:])
 		if m == nil {
 			break
 		}
@@ -73,7 +75,7 @@ const (
 
 // ruleName matches a line with the name of the passage that follows it: [File: plan.pdf],
 // --- plan.pdf (page 3) ---, ## plan.pdf.
-var ruleName = regexp.MustCompile(`^[ \t]*\[([^\]\n]{1,200})\][:]?[ \t]*$|` +
+var ruleName = text.Pattern(`^[ \t]*\[([^\]\n]{1,200})\][:]?[ \t]*$|` +
 	`^[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,}|#{1,6})[ \t]*([^\s=*_#-][^\n]{0,200}?)` +
 	`[ \t]*(?:-{2,}|={2,}|\*{2,}|_{2,}|#{1,6})?[ \t]*$`)
 
@@ -82,15 +84,15 @@ func ruleNameOf(line string) []string {
 	if trimmed == "" || strings.IndexByte("[-=*_#", trimmed[0]) < 0 || !strings.Contains(line, ".") {
 		return nil
 	}
-	return ruleName.FindStringSubmatch(line)
+	return ruleName().FindStringSubmatch(line)
 }
 
-var fileHead = regexp.MustCompile(`(?i)^(?:` + nouns + `|datei|file ?name)[ :#-]+(.+)$`)
+var fileHead = text.Pattern(`(?i)^(?:` + nouns + `|datei|file ?name)[ :#-]+(.+)$`)
 
 // ruledFile returns the file, and the page of it, that such a line names.
 func ruledFile(name string) (file, page string) {
 	name = strings.Trim(name, "[]:")
-	if f := fileHead.FindStringSubmatch(name); f != nil {
+	if f := fileHead().FindStringSubmatch(name); f != nil {
 		name = f[1]
 	}
 	file, page = splitPage(strings.Trim(name, "`*_\" []:"))
@@ -156,7 +158,7 @@ func ruled(_ *promptReader, text string) (list []Passage, outside string) {
 var sectionHeading = regexp.MustCompile(`^(#{1,6})[ \t]+(.+?)[ \t#]*$`)
 
 // contextHeading matches the heading or line above sections that are passages.
-var contextHeading = regexp.MustCompile(`(?i)\b(?:retrieved|context|sources|documents|passages|search results|` +
+var contextHeading = text.Pattern(`(?i)\b(?:retrieved|context|sources|documents|passages|search results|` +
 	`excerpts|knowledge|chunks|references|material|quellen|kontext|dokumente|fuentes|contexte)\b|上下文|资料|文档|来源|検索結果|資料`)
 
 // sections reads the sections below a heading such as "# Retrieved passages".
@@ -195,7 +197,7 @@ func sections(_ *promptReader, text string) (list []Passage, outside string) {
 			continue
 		default:
 			shut()
-			if level, inside = 0, 0; contextHeading.MatchString(m[2]) && len(list) == 0 {
+			if level, inside = 0, 0; contextHeading().MatchString(m[2]) && len(list) == 0 {
 				level = len(m[1])
 			}
 		}
@@ -212,7 +214,7 @@ func sections(_ *promptReader, text string) (list []Passage, outside string) {
 const minParagraph = 20
 
 // pieces matches the instruction before paragraphs of context.
-var pieces = regexp.MustCompile(`(?i)\bfollowing\b[^.\n]{0,40}\b(?:context|passages|documents|sources|excerpts|` +
+var pieces = text.Pattern(`(?i)\bfollowing\b[^.\n]{0,40}\b(?:context|passages|documents|sources|excerpts|` +
 	`information|pieces)\b|\bcontext (?:information )?(?:is )?below\b|\bpieces of (?:retrieved )?context\b`)
 
 // paragraphs reads a context whose paragraphs are passages, cited by position: below a line such as "Context:", between
@@ -228,13 +230,57 @@ func paragraphs(p *promptReader, text string) (list []Passage, outside string) {
 			return nil, ""
 		}
 	}
+	head := "" // a paragraph of names before that of the words, as LlamaIndex writes it
 	for _, part := range blank.Split(strings.TrimSpace(body), maxPassages+1) {
 		var q Passage
+		if onlyFields(part) {
+			head += part + "\n"
+			continue
+		}
+		part, head = head+part, ""
 		if q.Text = q.fromHead(part); len(q.Text) >= minParagraph {
 			list = append(list, q)
 		}
 	}
 	return list, before
+}
+
+// onlyFields reports whether all lines of a paragraph name a passage.
+func onlyFields(part string) bool {
+	for line := range strings.Lines(part) {
+		if !isField(line) {
+			return false
+		}
+	}
+	return part != ""
+}
+
+// bullets splits the only passage of a prompt if it is a list: each of its items is one.
+func bullets(list []Passage) []Passage {
+	if len(list) != 1 || list[0].Label != "" || strings.Count(list[0].Text, "\n") == 0 {
+		return list
+	}
+	var items []Passage
+	named := true
+	for line := range strings.Lines(list[0].Text) {
+		words, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		if !ok && strings.TrimSpace(line) == "" {
+			continue
+		}
+		if !ok || len(words) < minParagraph || len(items) >= maxPassages {
+			return list
+		}
+		items = append(items, Passage{Text: words})
+		named = named && tail().MatchString(words)
+	}
+	for i := range items {
+		if q := &items[i]; named {
+			m := tail().FindStringSubmatch(q.Text)
+			q.Text = strings.TrimSpace(strings.TrimSuffix(q.Text, m[0]))
+			q.titleLine(m[1])
+		}
+	}
+	return items
 }
 
 // afterIntroduction returns what is between a line that introduces the context and the line that ends it. Without such
@@ -246,8 +292,8 @@ func afterIntroduction(text string, labels bool) (before, body string, ok bool) 
 		at += len(line)
 		trimmed := strings.TrimSpace(line)
 		ends := strings.HasSuffix(trimmed, ":") || strings.HasSuffix(trimmed, "：") || strings.HasSuffix(trimmed, "**")
-		label := ends && labelLine.MatchString(trimmed)
-		if !label && (labels || !pieces.MatchString(trimmed)) {
+		label := ends && labelLine().MatchString(trimmed)
+		if !label && (labels || !pieces().MatchString(trimmed)) {
 			continue
 		}
 		from, ruled := at, false
@@ -284,7 +330,7 @@ func afterIntroduction(text string, labels bool) (before, body string, ok bool) 
 }
 
 // labelLine matches a line that is nothing but the name of a context.
-var labelLine = regexp.MustCompile(`(?i)^(?:#{1,6} |\*\*)?(?:relevant |retrieved |background |additional )?` +
+var labelLine = text.Pattern(`(?i)^(?:#{1,6} |\*\*)?(?:relevant |retrieved |background |additional )?` +
 	`(?:context|contexts|context information|documents|passages|excerpts|search results|background|` +
 	`knowledge|kontext|contexto|contexte|contesto|上下文|资料|背景资料|参考资料)(?:\*\*)?[:：](?:\*\*)?$`)
 
@@ -350,8 +396,8 @@ func records(_ *promptReader, text string) (list []Passage, outside string) {
 }
 
 // namedLine matches a line that begins with the name of the file that its words are from: plan.pdf#page=2: …
-var namedLine = regexp.MustCompile(`^[ \t]*(?:[-*•] )?\[?([^\s:|<>\[\]]{1,200}\.[A-Za-z][A-Za-z0-9]{1,4}` +
-	`(?:#page=(\d{1,5}))?)\]?:[ \t]+(\S.*)$`)
+var namedLine = text.Pattern(`^[ \t]*(?:[-*•] )?(?:<b>)?(?:(?:Content|Table|Figure) from )?` +
+	`\[?([^\s:|<>\[\]]{1,200}\.[A-Za-z][A-Za-z0-9]{1,4}(?:#page=(\d{1,5}))?)\]?:(?:</b>)?[ \t]+(\S.*)$`)
 
 // namedLines reads passages that are lines, each after the name of its file, below a line such as "Sources:".
 func namedLines(p *promptReader, text string) (list []Passage, outside string) {
@@ -361,11 +407,11 @@ func namedLines(p *promptReader, text string) (list []Passage, outside string) {
 		line = strings.TrimRight(line, "\n")
 		var m []string
 		if introduced && len(list) < maxPassages {
-			m = namedLine.FindStringSubmatch(line)
+			m = namedLine().FindStringSubmatch(line)
 		}
 		if m == nil {
-			introduced = introduced && (len(list) == 0 || strings.TrimSpace(line) == "") ||
-				introduction.MatchString(line)
+			introduced = introduced && (len(list) == 0 || strings.Trim(line, "<br/> \t") == "") ||
+				introduction().MatchString(line)
 			rest.WriteString(line + "\n")
 			continue
 		}
@@ -378,7 +424,7 @@ func namedLines(p *promptReader, text string) (list []Passage, outside string) {
 }
 
 // linkLine matches a line that is nothing but a link: the title of what comes below it.
-var linkLine = regexp.MustCompile(`^[ \t]{0,3}(?:#{1,6} |[-*+•] )?(?:\*\*)?` +
+var linkLine = text.Pattern(`^[ \t]{0,3}(?:#{1,6} |[-*+•] )?(?:\*\*)?` +
 	`\[([^\]\n]{1,300})\]\((https?://[^)\s]+)\)(?:\*\*)?[ \t]*:?[ \t]*$`)
 
 // minLinked is how many bytes the words below a link have at least.
@@ -403,7 +449,7 @@ func linked(p *promptReader, text string) (list []Passage, outside string) {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		m := linkLine.FindStringSubmatch(line)
+		m := linkLine().FindStringSubmatch(line)
 		switch {
 		case m != nil && len(list) < maxPassages:
 			if !shut() {

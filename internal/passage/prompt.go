@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // Prompt is what a prompt gives a model to answer from.
@@ -16,6 +18,9 @@ type Prompt struct {
 	Unsure, Cites bool
 	// Round reports that sources are called by numbers in parentheses: (1).
 	Round bool
+	// Options is a numbered list right after a question, if there are no passages: options mostly, but perhaps what
+	// the question is about.
+	Options []Passage
 }
 
 // ReadPrompt reads the passages in a text that a program wrote for a model: a message of a prompt, or a tool's result
@@ -29,12 +34,17 @@ func ReadPrompt(text string, tool bool) Prompt {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	list, outside := p.read(text)
 	list = slices.DeleteFunc(list, func(q Passage) bool { return strings.TrimSpace(q.Text) == "" })
+	list = bullets(list)
 	found := Prompt{Passages: list[:min(len(list), maxPassages)]}
 	for i := range found.Passages {
 		found.Passages[i].Text = strings.TrimSpace(found.Passages[i].Text)
 	}
 	found.Unsure = p.unsure
-	found.Cites = cites.MatchString(outside)
+	if len(list) == 0 {
+		found.Options = p.options
+	}
+	nameListed(found.Passages, outside)
+	found.Cites = cites().MatchString(outside)
 	found.Round = p.round || asksForRound(outside)
 	return found
 }
@@ -44,16 +54,17 @@ type promptReader struct {
 	tool  bool // it is a tool's result
 	inner bool // it is what a wrapper such as <context> has inside
 	round bool // labels are in parentheses
-	// unsure: see [Prompt]
-	unsure bool
+	// unsure, options: see [Prompt]
+	unsure  bool
+	options []Passage
 }
 
 // read tries the layouts in which programs write passages, the most explicit first. Each returns the passages that it
 // finds, and the text outside them.
 func (p *promptReader) read(text string) (list []Passage, outside string) {
 	for _, layout := range []func(*promptReader, string) ([]Passage, string){
-		wholeJSON, elements, framed, linked, headed, ruled, blockJSON, records, addressed, sections, namedLines,
-		paragraphs,
+		wholeJSON, elements, framed, linked, tables, headed, ruled, blockJSON, records, addressed, sections,
+		namedLines, paragraphs,
 	} {
 		if list, outside = layout(p, text); len(list) > 0 {
 			return list, outside
@@ -63,7 +74,7 @@ func (p *promptReader) read(text string) (list []Passage, outside string) {
 }
 
 // cites matches instructions to answer from sources.
-var cites = regexp.MustCompile(`(?i)\b(?:cit(?:e|es|ing|ation\w*|ed)|sources?|references?|passages?|documents?|` +
+var cites = text.Pattern(`(?i)\b(?:cit(?:e|es|ing|ation\w*|ed)|sources?|references?|passages?|documents?|` +
 	`contexts?|excerpts?|snippets?|search results?|retrieved|articles?|notes|quellen?|zitier\w*|beleg\w*|dokument\w*|` +
 	`kontext|textstellen?|fuentes?|citar?|contexto|citez|extraits?|contexte|fonti|cita\w*|fontes?|bronnen|` +
 	`numbers? in (?:square )?brackets|numbers of the)\b|引用|来源|资料|文档|出处|编号|標註|出典|資料|参照|출처|источник`)
@@ -74,9 +85,14 @@ var round = regexp.MustCompile(`\((?:\d{1,3}|[nNxX]|number|Nummer)\)|parenthes|r
 // asksForRound reports whether instructions ask for numbers in parentheses.
 func asksForRound(instructions string) bool { return round.MatchString(instructions) }
 
+// graphPart matches JSON that begins with a node or an edge of a knowledge graph: it was made from passages, which come
+// after it.
+var graphPart = regexp.MustCompile(`^[\[\s]*\{\s*(?:"id"\s*:\s*"?\d+"?\s*,\s*)?` +
+	`"(?:entity|entity1|entity_name|src_id)"\s*:`)
+
 // wholeJSON reads a prompt or result that is JSON.
 func wholeJSON(_ *promptReader, text string) ([]Passage, string) {
-	if text == "" || text[0] != '[' && text[0] != '{' {
+	if text == "" || text[0] != '[' && text[0] != '{' || graphPart.MatchString(text) {
 		return nil, ""
 	}
 	return labelled(ReadText(text).Passages), ""
@@ -183,7 +199,7 @@ type element struct {
 	to, end    int
 }
 
-var openingTag = regexp.MustCompile(`<([A-Za-z][\w.-]{0,40})((?:\s+[^<>\n]{0,900})?)\s*>`)
+var openingTag = text.Pattern(`<([A-Za-z][\w.-]{0,40})((?:\s+[^<>\n]{0,900})?)\s*>`)
 
 // elements reads passages in elements such as <document index="1">. An opening tag that is only mentioned has no end of
 // its own, and belongs to the instructions.
@@ -269,7 +285,7 @@ func findElements(text string) []element {
 			at += 2
 			continue
 		}
-		if m := openingTag.FindStringSubmatch(tag); m != nil && strings.HasPrefix(tag, m[0]) {
+		if m := openingTag().FindStringSubmatch(tag); m != nil && strings.HasPrefix(tag, m[0]) {
 			if kind := normal([]byte(m[1])); passageElements[kind] || wrapperElements[kind] {
 				all = append(all, element{name: m[1], attributes: m[2], open: at, from: at + len(m[0])})
 				open[m[1]] = append(open[m[1]], len(all)-1)
@@ -393,9 +409,9 @@ func (q *Passage) name(s string) {
 }
 
 // isFile reports whether s looks like the name of a file.
-func isFile(s string) bool { return fileName.MatchString(s) }
+func isFile(s string) bool { return fileName().MatchString(s) }
 
-var fileName = regexp.MustCompile(`^[^\n<>|*?"]{1,200}\.(?:[A-Za-z][A-Za-z0-9]{0,4}|7z|mp[34])$`)
+var fileName = text.Pattern(`^[^\n<>|*?"]{1,200}\.(?:[A-Za-z][A-Za-z0-9]{0,4}|7z|mp[34])$`)
 
 // splitPage splits a name such as "plan.pdf (page 3)" into the file and its page.
 func splitPage(s string) (name, page string) {

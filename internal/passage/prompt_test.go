@@ -55,6 +55,7 @@ func TestReadPromptIsLinear(t *testing.T) {
 		"--- a.pdf ---\n", "# Context\n## a\n", "Title: a\nContent: b\n", "```json\n[{", "{\n", "Source 1: a\n\n", "[a-1] b\n", "(1) ",
 		"[a](https://b.example)\nwords that are long enough\n", "[a](https://b",
 		"[1] a\n```\n", "file: a\n\nSource 1:\nb\n\n", "{\"reference_id\":\"1\",\"content\":\"a\"}\n", "ID: 1\nTitle: a\n", "a.pdf: b\n",
+		"---A---\nid|text\n1|a\nb\n", "a: b\n\n", "Context:\n- words that are long enough (from a)\n", "Which?\n[1] words that are long\n",
 	} {
 		start := time.Now()
 		passage.ReadPrompt(strings.Repeat(unit, (1<<18)/len(unit))+"\nQuestion:", false)

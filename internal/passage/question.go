@@ -1,17 +1,18 @@
 package passage
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // asked matches the label of a question in a prompt; answered that of the place of its answer.
 var (
-	asked = regexp.MustCompile(`(?im)^[\s#*>-]*(?:(?:the |user(?:'s)? |my |current |actual )*` +
+	asked = text.Pattern(`(?im)^[\s#*>-]*(?:(?:the |user(?:'s)? |my |current |actual )*` +
 		`(?:question|query|message|request|prompt|input)|frage|anfrage|pregunta|consulta|domanda|pergunta|vraag|` +
 		`问题|用户问题|質問|질문|вопрос)` +
 		`(?: (?:is|der nutzerin|des nutzers))?\**\s*[:：]\**[ \t]*`)
-	answered = regexp.MustCompile(`(?im)^[\s#*>-]*(?:(?:your |helpful |final |the )*(?:answer|response|reply)|` +
+	answered = text.Pattern(`(?im)^[\s#*>-]*(?:(?:your |helpful |final |the )*(?:answer|response|reply)|` +
 		`antwort|respuesta|réponse|risposta|resposta|antwoord|回答|答案|답변|ответ)\**\s*[:：]`)
 )
 
@@ -28,11 +29,11 @@ func Question(text string) string {
 		return text
 	}
 	rest := strings.TrimSpace(outside)
-	all := asked.FindAllStringIndex(rest, -1)
+	all := asked().FindAllStringIndex(rest, -1)
 	if len(all) > 0 {
 		rest = rest[all[len(all)-1][1]:]
 	}
-	if at := answered.FindStringIndex(rest); at != nil {
+	if at := answered().FindStringIndex(rest); at != nil {
 		rest = rest[:at[0]]
 	}
 	paragraphs := blank.Split(strings.TrimSpace(rest), -1)

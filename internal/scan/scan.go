@@ -85,7 +85,7 @@ func (w *Walk) Cut() bool { return w.at == len(w.doc) && w.Val.Cut() }
 func (v Value) Get(names ...string) Value {
 	for m := Members(v); m.Next(); {
 		for _, name := range names {
-			if IsName(m.Key, name) {
+			if beginAlike(m.Key, name) && IsName(m.Key, name) {
 				return m.Val
 			}
 		}
@@ -104,7 +104,7 @@ type Fields []struct {
 func (v Value) Read(fields Fields) {
 	for o := Members(v); o.Next(); {
 		for i := range fields {
-			if IsName(o.Key, fields[i].Name) {
+			if beginAlike(o.Key, fields[i].Name) && IsName(o.Key, fields[i].Name) {
 				switch to := fields[i].To.(type) {
 				case *Value:
 					*to = o.Val
@@ -127,6 +127,11 @@ func (v Value) Read(fields Fields) {
 // grounding_chunks.
 func IsName(key []byte, name string) bool {
 	return string(key) == name || len(key) != len(name) && isFolded(key, name)
+}
+
+// beginAlike reports whether key may be name, as its first byte tells: most are not, and need no comparison.
+func beginAlike(key []byte, name string) bool {
+	return len(key) == 0 || name == "" || key[0] == name[0] || key[0] == '_' || name[0] == '_'
 }
 
 // isFolded is IsName for names that are not equal. They differ in length, by the underscores.

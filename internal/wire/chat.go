@@ -500,13 +500,14 @@ func (p *chat) annotations(index int, list scan.Value) {
 	for a := scan.Elements(list); a.Next() && !a.Cut(); {
 		p.annotated = true
 		n := readNote(a.Val)
+		key := n.key(index)
 		switch {
 		case n.kind == "document_citation", n.kind == "function_citation":
 			p.groqCitation(index, n.kind, a.Val)
 		case n.url != "" && p.grounded[n.url]:
 			// a lossy copy of Gemini's grounding, which was read
-		case p.cites(&n, n.key(index), Part{Candidate: index}):
-			if p.remember(index, &n); unplaced(&n) {
+		case p.cites(&n, key, Part{Candidate: index}):
+			if p.remember(key, n.url); unplaced(&n) {
 				p.linked(index)
 			}
 			if marks {

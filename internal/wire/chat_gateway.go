@@ -16,9 +16,9 @@ type notedURL struct{ key, url string }
 
 // remember remembers an annotation, which may turn out to be a lossy copy of Gemini's grounding: the supports without a
 // start, and all chunks but the first, are missing, and the offsets are bytes.
-func (p *chat) remember(index int, n *note) {
-	if n.url != "" && len(p.noted) < maxItems && p.Keep(entrySize+2*len(n.url)) {
-		p.noted = append(p.noted, notedURL{n.key(index), n.url})
+func (p *chat) remember(key, url string) {
+	if url != "" && len(p.noted) < maxItems && p.Keep(entrySize+2*len(url)) {
+		p.noted = append(p.noted, notedURL{key, url})
 	}
 }
 

@@ -22,10 +22,22 @@ type out struct {
 	textOp Op     // reused for text only, so that nothing else needs to be cleared
 	buf    []byte // for unescaping
 
-	// what operations point to
-	src Source
-	at  Cite
-	ref [1]Ref
+	named *named // nil until the first source or citation
+}
+
+// named is what operations about sources and citations point to. Most answers have none.
+type named struct {
+	source Source
+	cite   Cite
+	refs   [1]Ref
+}
+
+// naming returns what the next operation about a source or a citation points to.
+func (o *out) naming() *named {
+	if o.named == nil {
+		o.named = &named{}
+	}
+	return o.named
 }
 
 // The memory in bytes that one more of something takes, without its own strings. An entry of a map is counted with the
@@ -132,13 +144,15 @@ func (o *out) source(s *Source) {
 		cut.Raw = nil
 		s = &cut
 	}
-	o.src = *s
-	o.emit(Op{Kind: SourceOp, Source: &o.src})
+	to := o.naming()
+	to.source = *s
+	o.emit(Op{Kind: SourceOp, Source: &to.source})
 }
 
 func (o *out) cite(c *Cite) {
-	o.at = *c
-	o.emit(Op{Kind: CiteOp, Cite: &o.at})
+	to := o.naming()
+	to.cite = *c
+	o.emit(Op{Kind: CiteOp, Cite: &to.cite})
 }
 
 func (o *out) query(v scan.Value) {

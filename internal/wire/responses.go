@@ -464,10 +464,12 @@ func (n *note) read(v scan.Value, outer bool) {
 	if !outer {
 		return
 	}
-	for _, name := range noteKinds {
-		if inner := v.Get(name); inner.IsObject() {
-			n.kind = cmp.Or(n.kind, name)
-			n.read(inner, false)
+	for o := scan.Members(v); o.Next(); {
+		for _, name := range noteKinds {
+			if o.Val.IsObject() && scan.IsName(o.Key, name) {
+				n.kind = cmp.Or(n.kind, name)
+				n.read(o.Val, false)
+			}
 		}
 	}
 }
@@ -549,8 +551,9 @@ func (o *out) cites(n *note, key string, p Part) bool {
 		o.issue(IssueSourceless, n.kind, n.raw)
 		return true
 	}
-	o.ref[0] = Ref{Source: s.Key, Quote: n.quote}
-	c := Cite{Key: key, Part: p, Refs: o.ref[:]}
+	refs := o.naming().refs[:]
+	refs[0] = Ref{Source: s.Key, Quote: n.quote}
+	c := Cite{Key: key, Part: p, Refs: refs}
 	o.place(n, &c)
 	o.source(&s)
 	o.cite(&c)

@@ -122,7 +122,8 @@ func (o *out) unread(doc scan.Value, known *reads) { o.unreadBut(doc, known, nil
 
 // unreadBut is unread for a format that also reads a list, which is a part of the document.
 func (o *out) unreadBut(doc scan.Value, known *reads, list scan.Value) {
-	s := search{out: o, doc: doc, list: list}
+	var room [128]byte
+	s := search{out: o, doc: doc, list: list, path: room[:0]}
 	s.value(scan.SkipSpace(doc, 0), known, false, 0)
 }
 
@@ -205,7 +206,7 @@ func (s *search) object(at int, known *reads, listed bool, depth int) (end int, 
 				address = address || isAddress(key, doc[i+1:])
 				title = title || isTitle(key)
 			}
-			if !isCommon(key) && isSourceName(key) {
+			if mayBeSource(key) && !isCommon(key) && isSourceName(key) {
 				end = s.member(key, i, known, depth)
 			}
 		default:
@@ -240,7 +241,7 @@ func (s *search) member(key []byte, i int, known *reads, depth int) (end int) {
 // inside is member once the path is set.
 func (s *search) inside(key []byte, i int, inside, known *reads, depth int) (end int) {
 	switch named := inside != nil && inside != insideUnnamed || known != nil && known.rest; {
-	case !named && !isCommon(key) && isSourceName(key):
+	case !named && mayBeSource(key) && !isCommon(key) && isSourceName(key):
 		if end = scan.ValueEnd(s.doc, i); looksUnread(s.doc[i:end]) && !s.doc[i:end].Cut() {
 			s.report(s.doc[i:end])
 			return end
@@ -294,7 +295,8 @@ func isCommon(key []byte) bool {
 	switch string(key) {
 	case "id", "object", "type", "role", "content", "text", "index", "model", "created", "choices", "message", "delta",
 		"usage", "url", "title", "finish_reason", "name", "status", "output", "candidates", "parts", "item", "response",
-		"event", "arguments", "item_id", "snippet", "stop_reason", "responseId", "modelVersion", "finishReason":
+		"event", "arguments", "item_id", "snippet", "stop_reason", "responseId", "modelVersion", "finishReason",
+		"sequence_number", "output_index", "content_index", "logprobs", "start_index", "end_index", "url_citation":
 		return true
 	}
 	return false
@@ -358,13 +360,38 @@ func isSourceWord(last, word []byte) bool {
 	return false
 }
 
-// isSourceName reports whether a name, in camel case or with underscores, has a word of sources.
-func isSourceName(name []byte) bool {
+// sourceBegins has the first two letters of the words of isSourceWord: the second ones as bits, by the first.
+var sourceBegins = func() (bits [256]uint32) {
+	for word := range strings.FieldsSeq("ci re so gr an ev fo do pa sn se in") {
+		bits[word[0]] |= letter(word[1])
+		bits[word[0]-'a'+'A'] |= letter(word[1])
+	}
+	return bits
+}()
+
+// letter returns the bit of a letter, whatever its case. Some other bytes share it.
+func letter(c byte) uint32 { return 1 << (c & 31) }
+
+// mayBeSource reports whether a word of a name begins like one of isSourceWord. Few do.
+func mayBeSource(name []byte) bool {
 	const least = 4 // letters of the shortest word
-	var room [2][32]byte
 	if len(name) < least {
 		return false
 	}
+	begins := true
+	for i, c := range name[:len(name)-1] {
+		upper := 'A' <= c && c <= 'Z'
+		if (begins || upper) && sourceBegins[c]&letter(name[i+1]) != 0 {
+			return true
+		}
+		begins = c == '_' || c == '-'
+	}
+	return false
+}
+
+// isSourceName reports whether a name, in camel case or with underscores, has a word of sources.
+func isSourceName(name []byte) bool {
+	var room [2][32]byte
 	word, last := room[0][:0], room[1][:0]
 	for i, c := range name {
 		upper := 'A' <= c && c <= 'Z'

@@ -132,7 +132,8 @@ type shape struct {
 	doc     scan.Value
 	members []member // the first maxMembers
 	room    [16]member
-	chat    flavour // see chatFlavour
+	initial [256]bool // the first bytes of their names
+	chat    flavour   // see chatFlavour
 }
 
 // member is one member of a document, with its name as spelled.
@@ -146,6 +147,9 @@ func shapeOf(event []byte, doc scan.Value) *shape {
 	s.members = s.room[:0]
 	for o := scan.Members(doc); o.Next() && len(s.members) < maxMembers; {
 		s.members = append(s.members, member{o.Key, o.Val})
+		if len(o.Key) > 0 {
+			s.initial[o.Key[0]] = true
+		}
 	}
 	s.kind = cmp.Or(s.val("type").Str(), s.val("event_type").Str(), s.val("object").Str())
 	return s
@@ -157,6 +161,9 @@ const maxMembers = 64
 // val returns the value of the last member with a name, or nil. A document has few members, and a search through them
 // costs less than a map.
 func (s *shape) val(name string) scan.Value {
+	if !s.initial[name[0]] {
+		return nil
+	}
 	for i := len(s.members) - 1; i >= 0; i-- {
 		if m := &s.members[i]; scan.IsName(m.name, name) {
 			return m.val
