@@ -763,8 +763,8 @@ func isPhrase(label string, c *layoutCite, sources []Source) bool {
 
 // callsSource are words of links that stand for their source and not for what the sentence says.
 var callsSource = headings(`source|sources|link|links|ref|reference|citation|website|web|page|article|report|study|
-paper|pdf|more|read more|learn more|see more|details|full text|via|original|documentation|docs|quelle|link zur quelle|mehr|
-mehr dazu|artikel|bericht|studie|weiterlesen|fuente|enlace|fonte|lien|lire la suite|bron`)
+paper|pdf|more|read more|learn more|see more|details|full text|via|original|documentation|docs|quelle|link zur quelle|
+mehr|mehr dazu|artikel|bericht|studie|weiterlesen|fuente|enlace|fonte|lien|lire la suite|bron`)
 
 // isMarks reports whether s is only links and marks: ([a](u)), [a](u), [[1]](u), [1], [doc1], 【1†a】, <u>, http://u.
 func isMarks(s string) bool {

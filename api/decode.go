@@ -113,7 +113,8 @@ func judge(a *ibid.Answer, err error, format string) error {
 }
 
 // documentsHint is the hint for documents that cannot be read.
-const documentsHint = `documents are a JSON array of strings, flat objects or {"id", "data"}; a request is not among them`
+const documentsHint = `documents are a JSON array of strings, flat objects or {"id", "data"}; ` +
+	`a request is not among them`
 
 func unreadable(detail, hint string) error {
 	return gateway.NewProblem(gateway.CodeUnreadable, detail, hint)

@@ -40,7 +40,8 @@ func AnswerSchema() []byte { return bytes.Clone(answerSchema) }
 // routes are the endpoints. docs/http.md lists them.
 func (a *API) routes() []httpx.Route {
 	return slices.Concat(
-		a.answerRoutes(), a.claimRoutes(), a.runRoutes(), a.verifyRoutes(), a.tokenRoutes(), a.operatorRoutes(), a.publicRoutes())
+		a.answerRoutes(), a.claimRoutes(), a.runRoutes(), a.verifyRoutes(), a.tokenRoutes(), a.operatorRoutes(),
+		a.publicRoutes())
 }
 
 // showParams are the parameters of every endpoint that returns answer documents.
@@ -116,16 +117,19 @@ func (a *API) answerRoutes() []httpx.Route {
 		}, "answers", &a.reader, httpx.ByQuery(a.store.Calls), showListedCall),
 		{
 			Method: "POST", Pattern: "/v1/answers", Scope: write, Handle: a.newAnswer, Status: []int{201},
-			Doc: "Stores an answer that did not come through the gateway: a provider's response, as for POST /v1/decode, an " +
-				"answer document, or text with documents, whose marks such as [1] cite the documents. It is then an answer " +
-				"like any other. The headers Ibid-Run, Ibid-Step, Ibid-Conversation, Ibid-Follows, Ibid-Agent and " +
-				"Ibid-Publish are those of the pass-through. Of a document only version, unit, text, sources and citations " +
-				"are needed; one that contradicts itself is a 422. Over the tenant's quota it is a 413.",
-			Request: givenOrder{}, Body: []string{"application/octet-stream", "multipart/form-data"}, MaxBody: maxDecode,
-			Response: answerBody{}, Problems: []string{gateway.CodeUnreadable, gateway.CodeTooLarge, gateway.CodeScope},
+			Doc: "Stores an answer that did not come through the gateway: a provider's response, as for POST " +
+				"/v1/decode, an answer document, or text with documents, whose marks such as [1] cite the documents. " +
+				"It is then an answer like any other. The headers Ibid-Run, Ibid-Step, Ibid-Conversation, " +
+				"Ibid-Follows, Ibid-Agent and Ibid-Publish are those of the pass-through. Of a document only " +
+				"version, unit, text, sources and citations are needed; one that contradicts itself is a 422. Over " +
+				"the tenant's quota it is a 413.",
+			Request: givenOrder{}, Body: []string{"application/octet-stream", "multipart/form-data"},
+			MaxBody: maxDecode, Response: answerBody{},
+			Problems: []string{gateway.CodeUnreadable, gateway.CodeTooLarge, gateway.CodeScope},
 			Params: slices.Concat([]httpx.Param{httpx.AnyOf(
 				"format: the format of the response; detected by default", ibid.Formats()...)}, show),
-			Example: `{"text": "Herons eat fish [1].", "documents": [{"id": "a", "title": "Birds", "text": "Herons eat fish."}]}`,
+			Example: `{"text": "Herons eat fish [1].", ` +
+				`"documents": [{"id": "a", "title": "Birds", "text": "Herons eat fish."}]}`,
 		},
 		{
 			Pattern: "/v1/answers/{id}", Scope: read, Handle: a.answer, Response: answerBody{},
@@ -217,33 +221,35 @@ func (a *API) claimRoutes() []httpx.Route {
 	return []httpx.Route{
 		{
 			Method: "POST", Pattern: "/v1/check", Scope: store.ScopeRead, Tenant: httpx.NoTenant, Handle: a.check,
-			Doc: "Checks a claim against passages, which together may support it, or against whole texts, the sources. " +
-				"Nothing is fetched, and words are compared: no judge is asked. The body is one claim, or JSON lines with " +
-				"one each; the response is likewise one result, or JSON lines in the same order, in which a line that " +
-				"cannot be read has the member error. At most 10,000 lines. Evidence in a source names it, and has " +
-				"offsets in its text.",
+			Doc: "Checks a claim against passages, which together may support it, or against whole texts, the " +
+				"sources. Nothing is fetched, and words are compared: no judge is asked. The body is one claim, or " +
+				"JSON lines with one each; the response is likewise one result, or JSON lines in the same order, in " +
+				"which a line that cannot be read has the member error. At most 10,000 lines. Evidence in a source " +
+				"names it, and has offsets in its text.",
 			Request: support.GivenClaim{}, Body: []string{asLines}, MaxBody: maxCheck,
 			Response: support.ClaimVerdict{}, Media: []string{asLines},
 			Example: `{"claim": "Herons eat fish.", "passages": ["Herons eat fish and frogs."]}`,
 		},
 		{
-			Method: "POST", Pattern: "/v1/attribute", Scope: store.ScopeRead, Tenant: httpx.NoTenant, Handle: a.attribute,
+			Method: "POST", Pattern: "/v1/attribute", Scope: store.ScopeRead, Tenant: httpx.NoTenant,
+			Handle: a.attribute,
 			Doc: "Finds citations for an answer: for each sentence that has none, the passages of the sources that " +
-				"support it, compared by words. Marks such as [1] and links in the answer that name a source are citations " +
-				"already. Nothing is fetched or stored. The response is the answer document with the member attribution, " +
-				"which lists the sentences without a source and those that a source contradicts.",
-			Request: attributeOrder{}, MaxBody: maxAttribute, Response: attributedBody{}, Media: mediaTypes(answerForms()),
+				"support it, compared by words. Marks such as [1] and links in the answer that name a source are " +
+				"citations already. Nothing is fetched or stored. The response is the answer document with the " +
+				"member attribution, which lists the sentences without a source and those that a source contradicts.",
+			Request: attributeOrder{}, MaxBody: maxAttribute,
+			Response: attributedBody{}, Media: mediaTypes(answerForms()),
 			Params:   slices.Concat([]httpx.Param{asForm()}, showParams()),
 			Problems: []string{gateway.CodeUnreadable},
 			Example:  `{"answer": "Herons eat fish.", "sources": [{"id": "a", "text": "Herons eat fish and frogs."}]}`,
 		},
 		{
 			Method: "POST", Pattern: "/v1/trail", Scope: store.ScopeRead, Tenant: httpx.NoTenant, Handle: a.trail,
-			Doc: "Returns the summary of the run in the body, as for a recorded run; nothing is stored. The body is a run " +
-				"in any form that POST /v1/runs accepts, or an OTLP trace request as JSON with one run. as=prov and as=otlp " +
-				"return JSON in those formats, a style such as markdown the final answer with its citations and sources, " +
-				"or 422 if there is none. Four summaries are computed at a time; other requests wait up to 20 seconds, then " +
-				"get a 503.",
+			Doc: "Returns the summary of the run in the body, as for a recorded run; nothing is stored. The body is " +
+				"a run in any form that POST /v1/runs accepts, or an OTLP trace request as JSON with one run. " +
+				"as=prov and as=otlp return JSON in those formats, a style such as markdown the final answer with " +
+				"its citations and sources, or 422 if there is none. Four summaries are computed at a time; other " +
+				"requests wait up to 20 seconds, then get a 503.",
 			Request: trail.Trail{}, Body: []string{asLines}, MaxBody: maxRun, Params: summaryParams(),
 			Response: &trail.Summary{}, Media: mediaTypes(summaryForms()), Problems: []string{gateway.CodeUnreadable},
 			Example: `{"original_question": "How high is Ararat?", "final_answer": "Ararat is 5,137 m high.", ` +
@@ -314,11 +320,11 @@ func (a *API) runRoutes() []httpx.Route {
 			Doc: "Returns the sources a run rests on, and the passages and steps behind each sentence of its answer. " +
 				"The final answer is the recorded one, with citations if a call of the run gave the same text, else " +
 				"the last captured call's. as=prov and as=otlp return JSON in those formats, with whole passages " +
-				"unless excerpt is 0; a style such as markdown returns the final answer with its citations and sources, " +
-				"or 422 if there is none. The issue calls-left-out means that the run has over 10,000 captured calls or " +
-				"64 MiB and only the latest are included; answer-missing, that its final answer was deleted. Four " +
-				"summaries are computed at a time; other requests wait up to 20 seconds, then get a 503. A summary " +
-				"may take up to two minutes.",
+				"unless excerpt is 0; a style such as markdown returns the final answer with its citations and " +
+				"sources, or 422 if there is none. The issue calls-left-out means that the run has over 10,000 " +
+				"captured calls or 64 MiB and only the latest are included; answer-missing, that its final answer " +
+				"was deleted. Four summaries are computed at a time; other requests wait up to 20 seconds, then get " +
+				"a 503. A summary may take up to two minutes.",
 			Response: &trail.Summary{}, Media: mediaTypes(summaryForms()), Problems: []string{gateway.CodeUnreadable},
 		},
 		{

@@ -16,8 +16,8 @@ import (
 // GivenUpstream is the upstream of answers that no upstream gave: those that people paste, and programs post.
 const GivenUpstream = "given"
 
-// NewGiven returns the record of an answer that a request contains, without the answer: with the run, step, conversation
-// and agent that the request's headers name, and whether it is to be published. The error is a problem.
+// NewGiven returns the record of an answer that a request contains, without the answer: with the run, step,
+// conversation and agent that the request's headers name, and whether it is to be published. The error is a problem.
 func NewGiven(r *http.Request, who Identity) (*store.Call, error) {
 	h := r.Header.Clone() // the labels are removed from it
 	l, err := readLabels(h)

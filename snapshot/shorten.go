@@ -31,8 +31,8 @@ type segment struct {
 
 var leftOut = regexp.MustCompile(`[\[(](?:…|\.{2,4}|\. \. \.)[\])]|…|\.{3,}|\. \. \.|\[[^\[\]]{2,60}\]`)
 
-// CutShort reports whether a quote says that it leaves out what comes before its first words, or after its last ones: it
-// begins or ends with an ellipsis.
+// CutShort reports whether a quote says that it leaves out what comes before its first words, or after its last ones:
+// it begins or ends with an ellipsis.
 func CutShort(quote string) (before, after bool) {
 	first, last := strings.IndexFunc(quote, isSignificant), strings.LastIndexFunc(quote, isSignificant)
 	if first < 0 {

@@ -683,7 +683,8 @@ func (x *alignment) figuresDiffer(a, b *unit) ConflictKind {
 		return "" // one in four, 25 %
 	case v.Bound*e.Bound < 0 && v.Unit.Kind == e.Unit.Kind && apart(v, e):
 		return ConflictNumber
-	case v.Bound != e.Bound || sameQuantity(v, e) || sameGroups(v.raw, e.raw) || v.Approximate && sameNumber(v, e, v.slack()):
+	case v.Bound != e.Bound || sameQuantity(v, e) || sameGroups(v.raw, e.raw),
+		v.Approximate && sameNumber(v, e, v.slack()):
 		return ""
 	}
 	return ConflictNumber

@@ -20,12 +20,14 @@ import (
 // GivenClaim is a claim to check as JSON: a line of `ibid check --batch`, or the body of POST /v1/check or a line of
 // it.
 type GivenClaim struct {
-	ID       json.RawMessage `json:"id"` // any value, which the result repeats
-	Claim    *string         `json:"claim" required:""`
-	Context  string          `json:"context"`  // explains what the claim refers to; it is never evidence
-	Passages GivenTexts      `json:"passages"` // texts that together may support it; one of passages and sources is needed
-	Sources  GivenTexts      `json:"sources"`  // whole texts, which are cut into passages
-	Others   GivenTexts      `json:"others"`   // passages of other sources: named if they say the claim and its own do not
+	ID      json.RawMessage `json:"id"` // any value, which the result repeats
+	Claim   *string         `json:"claim" required:""`
+	Context string          `json:"context"` // explains what the claim refers to; it is never evidence
+	// texts that together may support it; one of passages and sources is needed
+	Passages GivenTexts `json:"passages"`
+	Sources  GivenTexts `json:"sources"` // whole texts, which are cut into passages
+	// passages of other sources: named if they say the claim and its own do not
+	Others GivenTexts `json:"others"`
 }
 
 // ReadClaim reads a claim. Strict refuses unknown members. Its errors name the member.
@@ -58,7 +60,11 @@ func ReadClaim(data []byte, strict bool) (*GivenClaim, error) {
 		name string
 		raw  json.RawMessage
 		into *GivenTexts
-	}{{"passages", members.Passages, &q.Passages}, {"sources", members.Sources, &q.Sources}, {"others", members.Others, &q.Others}} {
+	}{
+		{"passages", members.Passages, &q.Passages},
+		{"sources", members.Sources, &q.Sources},
+		{"others", members.Others, &q.Others},
+	} {
 		if len(list.raw) == 0 {
 			continue
 		}

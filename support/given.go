@@ -40,12 +40,11 @@ func (g *GivenText) UnmarshalJSON(data []byte) error {
 	var exact struct { // spaces at its ends count in offsets
 		Text, Language any
 	}
-	if json.Unmarshal(data, &exact) != nil {
-		return nil
-	}
-	g.Language, _ = exact.Language.(string)
-	if words, ok := exact.Text.(string); ok {
-		g.Text, g.given = words, true
+	if json.Unmarshal(data, &exact) == nil {
+		g.Language, _ = exact.Language.(string)
+		if words, ok := exact.Text.(string); ok {
+			g.Text, g.given = words, true
+		}
 	}
 	return nil
 }

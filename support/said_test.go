@@ -82,10 +82,10 @@ func TestClaimsKept(t *testing.T) {
 		if honest {
 			table.count("honest, not accused", v.Label != Differs)
 		}
-		switch {
-		case v.Label == Supported:
+		switch v.Label {
+		case Supported:
 			table.count("supported, right", honest)
-		case v.Label == Differs:
+		case Differs:
 			table.count("differs, right", label == "!" || label == "-")
 		}
 		if label == "!" {

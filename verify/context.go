@@ -66,8 +66,8 @@ const longQuote = 100
 // ellipsis are the characters by which a quote leaves something out.
 const ellipsis = " .…[]()"
 
-// completed returns an excerpt's place in the text with the rest of the sentences that it was cut in, and whether it was
-// cut: it begins or ends with an ellipsis, or is long and stops inside a sentence.
+// completed returns an excerpt's place in the text with the rest of the sentences that it was cut in, and whether it
+// was cut: it begins or ends with an ellipsis, or is long and stops inside a sentence.
 func (c *comparison) completed(block, place ibid.Span) (whole ibid.Span, cut bool) {
 	if c.cs.Excerpt == nil {
 		return place, false

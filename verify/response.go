@@ -411,8 +411,8 @@ func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Re
 	}
 	if len(m.man.Claims) == 0 {
 		j.report.found(NothingQuoted,
-			"No citation of the answer quotes its source or has its address, and what the model was given of it is not "+
-				"known, so there is nothing to compare.")
+			"No citation of the answer quotes its source or has its address, and what the model was given of it is "+
+				"not known, so there is nothing to compare.")
 		return j.finished(), nil
 	}
 	unsigned := newFinding(Unsigned, "The answer is not signed.")
@@ -429,8 +429,8 @@ type citedWords struct {
 	given   []support.Passage // see [evidence]
 }
 
-// quotes returns the citations of an answer as a manifest: those of sources that it quotes, that the model was given, or
-// that have an address. Citations of the same words are one claim: their quotes are read together.
+// quotes returns the citations of an answer as a manifest: those of sources that it quotes, that the model was given,
+// or that have an address. Citations of the same words are one claim: their quotes are read together.
 func quotes(a *ibid.Answer) (man *manifest.Manifest, all []citedWords) {
 	man = &manifest.Manifest{TextProfile: manifest.TextProfile}
 	claimOf := map[ibid.Span]int{}

@@ -28,8 +28,8 @@ type SourceResult struct {
 	// why the source was not read: dns, connect, tls, timeout, 5xx, 429 …; for an archived copy, the source's status
 	Reason string `json:"reason,omitempty"`
 	Note   string `json:"note,omitempty"` // a sentence for people
-	// the source's words, if it passed, in the form of the excerpt if it has them in another: evidence for the claim. If
-	// the excerpt was cut short inside a sentence, it is completed from the source.
+	// the source's words, if it passed, in the form of the excerpt if it has them in another: evidence for the claim.
+	// If the excerpt was cut short inside a sentence, it is completed from the source.
 	Excerpt string `json:"excerpt,omitempty"`
 	// the passage around Excerpt, if the excerpt was cut short: more evidence for the claim
 	Passage string `json:"passage,omitempty"`
@@ -252,7 +252,8 @@ func (c *comparison) compareExcerpt() SourceResult {
 func (c *comparison) unquoted(ctx context.Context) SourceResult {
 	finder := support.Finder{Texts: c.options.Texts}
 	found, err := finder.Find(ctx, []support.Sought{{Claim: c.claim, Text: c.text}})
-	if near := err == nil && found[0].Evidence.Len() > 0; near && (c.text.Obstacle == "" || found[0].Verdict.IsClose()) {
+	near := err == nil && found[0].Evidence.Len() > 0
+	if near && (c.text.Obstacle == "" || found[0].Verdict.IsClose()) {
 		c.result.Passage = strings.Clone(c.text.Around(found[0].Evidence))
 	} else if c.text.Obstacle != "" {
 		r, _ := c.notComparable("")

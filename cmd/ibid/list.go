@@ -126,7 +126,7 @@ func (f *storedFlags) get(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, usagef("is ibid serve running there?", "read from %s: %w", f.server, bareURL(err))
 	}
-	defer res.Body.Close()
+	defer res.Body.Close() //nolint:errcheck // it is only read
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxServed+1))
 	switch {
 	case err != nil:

@@ -96,8 +96,8 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 	})
 	group(
 		root, newCite(w), newPrompt(w), newTrail(w), newAttribute(w), newCheck(w), newManifest(w), newVerify(w),
-		newList(w), newShow(w), newSearch(w), newIncidents(w), newAudit(w), newExperiment(w), newServe(w), newDemo(w), newToken(w), newKey(w), newPrune(w),
-		newBackup(w), newMCP(w), newCompletion(w), newVersion(w),
+		newList(w), newShow(w), newSearch(w), newIncidents(w), newAudit(w), newExperiment(w), newServe(w), newDemo(w),
+		newToken(w), newKey(w), newPrune(w), newBackup(w), newMCP(w), newCompletion(w), newVersion(w),
 	)
 	root.SetHelpCommand(newHelp())
 	completeAll(root)
