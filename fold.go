@@ -51,6 +51,7 @@ type fold struct {
 
 	earlier   int    // number of responses before the current one
 	messages  int    // number of messages in them
+	former    int    // number of sources in them
 	keyPrefix string // prefix of the current one's keys, unless it is the first
 }
 
@@ -451,11 +452,10 @@ func (f *fold) issuef(code, format string, args ...any) { f.issue(code, fmt.Spri
 func (f *fold) next() {
 	f.earlier++
 	f.keyPrefix = "r" + strconv.Itoa(f.earlier) + ":"
-	f.complete = false
 	for _, c := range f.candidates {
 		c.flush()
 		c.resolveLeaks()
-		if c.marks != nil {
+		if c.usePrinted(); c.marks != nil {
 			c.scanMarks(true)
 		}
 		if c.sourceLinks != nil {
@@ -470,6 +470,7 @@ func (f *fold) next() {
 		c.claimUnit = nil
 		c.placeRest() // its citations must not refer to the text of the next response
 	}
+	f.complete, f.former = false, len(f.sources.list)
 }
 
 // uniqueKey converts a key of the current response to one that is unique in the input.

@@ -15,17 +15,21 @@ import (
 // usePrinted reads the marks of a whole text by the list that the model printed in it, unless they have another list or
 // refer to none of its sources.
 func (c *candidate) usePrinted() {
-	if c.marks != nil || c.fold.cited || len(c.fold.sources.list) > 0 {
+	if c.marks != nil || len(c.fold.sources.list) > c.fold.former {
 		return
 	}
 	text := c.text.String()
+	printed := text[c.marked:]
+	if !c.fold.complete { // the last address may be cut off, and then it is another one
+		printed = printed[:strings.LastIndexByte(printed, '\n')+1]
+	}
 	var sources []wire.Source
 	var calls []called
 	markers := wire.Markers{Names: true}
-	for _, e := range printedSources(text[c.marked:]) {
+	for _, e := range printedSources(printed) {
 		ref := wire.Ref{}
 		if e.url != "" {
-			ref.Source = "printed:" + strconv.Itoa(len(sources))
+			ref.Source = c.fold.uniqueKey("printed:" + strconv.Itoa(len(sources)))
 			sources = append(sources, wire.Source{Key: ref.Source, Kind: string(Web), Title: e.title, URL: e.url})
 		}
 		markers.Refs = append(markers.Refs, ref)

@@ -82,7 +82,7 @@ func TestAttributeRefuses(t *testing.T) {
 }
 
 // A document that was rendered is what the library renders.
-func TestRender(t *testing.T) {
+func TestRenderRoute(t *testing.T) {
 	n := newNode(t, nil)
 	body := vector(t, "openai-responses/azure-web-search.txtar", "body.json")
 	a := testenv.Must(ibid.Decode([]byte(body), nil))(t)

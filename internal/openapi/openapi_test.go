@@ -42,7 +42,7 @@ func TestShapes(t *testing.T) {
 	}{
 		{"Trail", full},
 		{"Trail", trail.Trail{}},
-		{"TrailStep", trail.Step{}},
+		{"Step", trail.Step{}},
 		{"TrailSource", trail.Source{}},
 		{"Summary", summary},
 		{"Summary", (&trail.Trail{}).Summary(nil)},
