@@ -163,9 +163,6 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 	}
 	inside, raised := unwrapped(text[t.Start:t.End])
 	element := open == '<'
-	if element && inside == "" {
-		return found, notLink
-	}
 	sense, ok := m.read(inside)
 	if !ok || !m.Names && !element && (raised || open == '(' || inside[0] == '^' && inside[len(inside)-1] != '^') {
 		return found, notLink

@@ -30,7 +30,8 @@ func (c *caller) call(t *testing.T, method, path, body string, fields ...string)
 	for i := 0; i+1 < len(fields); i += 2 {
 		r.Header.Set(fields[i], fields[i+1])
 	}
-	res := testenv.Must(http.DefaultClient.Do(r))(t)
+	res, err := http.DefaultClient.Do(r)
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	return reply{res.StatusCode, res.Header}, string(testenv.Must(io.ReadAll(res.Body))(t))
 }
