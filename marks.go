@@ -161,19 +161,10 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 	if open == '[' && text[t.End-1] == ')' {
 		return m.link(text, t, last)
 	}
-	inside := superscript(text[t.Start:t.End])
-	raised, element := inside != "", false
-	switch {
-	case raised:
-	case open == '<':
-		if inside, raised = raisedInside(text[t.Start:t.End]); inside == "" {
-			return found, notLink
-		}
-		element = true
-	default:
-		_, begin := utf8.DecodeRuneInString(text[t.Start:])
-		_, end := utf8.DecodeLastRuneInString(text[:t.End])
-		inside = text[t.Start+begin : t.End-end]
+	inside, raised := unwrapped(text[t.Start:t.End])
+	element := open == '<'
+	if element && inside == "" {
+		return found, notLink
 	}
 	sense, ok := m.read(inside)
 	if !ok || !m.Names && !element && (raised || open == '(' || inside[0] == '^' && inside[len(inside)-1] != '^') {
@@ -227,6 +218,20 @@ func (m *marks) at(text string, t Span, last bool) (found textMark, state linkSt
 		return found, notLink
 	}
 	return found, wholeLink
+}
+
+// unwrapped returns what is inside a mark's brackets or element, or the digits that superscript ones stand for, and
+// whether it is raised. It returns "" for an element that is no mark.
+func unwrapped(s string) (inside string, raised bool) {
+	if inside = superscript(s); inside != "" {
+		return inside, true
+	}
+	if s[0] == '<' {
+		return raisedInside(s)
+	}
+	_, begin := utf8.DecodeRuneInString(s)
+	_, end := utf8.DecodeLastRuneInString(s)
+	return s[begin : len(s)-end], false
 }
 
 // withOuter returns a mark with what stands around its brackets: [[1]], ^[1]^, %[1]%. It returns notLink if the

@@ -16,8 +16,14 @@ import (
 // caller makes requests to a server with a token.
 type caller struct{ base, token string }
 
+// reply is what a server answered beside the text of the body.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // call makes a request. fields are alternating names and values of header fields.
-func (c *caller) call(t *testing.T, method, path, body string, fields ...string) (*http.Response, string) {
+func (c *caller) call(t *testing.T, method, path, body string, fields ...string) (reply, string) {
 	t.Helper()
 	r := testenv.Must(http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body)))(t)
 	r.Header.Set("Authorization", "Bearer "+c.token)
@@ -26,7 +32,7 @@ func (c *caller) call(t *testing.T, method, path, body string, fields ...string)
 	}
 	res := testenv.Must(http.DefaultClient.Do(r))(t)
 	defer res.Body.Close()
-	return res, string(testenv.Must(io.ReadAll(res.Body))(t))
+	return reply{res.StatusCode, res.Header}, string(testenv.Must(io.ReadAll(res.Body))(t))
 }
 
 // givenAnswers are answers that programs post, by their form.

@@ -164,17 +164,9 @@ func (m *checked) checkSource(
 		if b, err := json.Marshal(about); err == nil { // it was read from JSON
 			key = hexSum(b)
 		}
-		var stored storedResult
-		if b, err := m.Memory.Recall(ctx, memoryResult, key); err == nil && !m.KeepSources &&
-			json.Unmarshal(b, &stored) == nil {
-			ttl := cmp.Or(m.FailureTTL, defaultFailureTTL)
-			if stored.Result.Counts.Passes() {
-				ttl = cmp.Or(m.SourceTTL, defaultSourceTTL)
-			}
-			if age := m.now.Sub(stored.At); age >= -skew && age <= ttl {
-				r.Result, r.Cached, r.CheckedAt = stored.Result, true, stored.At
-				return r, nil
-			}
+		if stored, ok := m.recall(ctx, key); ok {
+			r.Result, r.Cached, r.CheckedAt = stored.Result, true, stored.At
+			return r, nil
 		}
 	}
 	compare := func(snap *snapshot.Snapshot, err error) SourceResult {
@@ -238,6 +230,20 @@ func (m *checked) keepSource(address string, snap *snapshot.Snapshot) {
 type storedResult struct {
 	At     time.Time    `json:"at"`
 	Result SourceResult `json:"result"`
+}
+
+// recall returns the result that Memory has for a key, and whether there is one that is recent enough to be used again.
+func (m *checked) recall(ctx context.Context, key string) (stored storedResult, ok bool) {
+	b, err := m.Memory.Recall(ctx, memoryResult, key)
+	if err != nil || m.KeepSources || json.Unmarshal(b, &stored) != nil {
+		return stored, false
+	}
+	ttl := cmp.Or(m.FailureTTL, defaultFailureTTL)
+	if stored.Result.Counts.Passes() {
+		ttl = cmp.Or(m.SourceTTL, defaultSourceTTL)
+	}
+	age := m.now.Sub(stored.At)
+	return stored, age >= -skew && age <= ttl
 }
 
 // readSource reads a source as it is now. Offline it is taken from the bundle, where it proves something only if it has

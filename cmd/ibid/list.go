@@ -51,36 +51,7 @@ func (f *storedFlags) add(flags *pflag.FlagSet) {
 // answers passes stored answers as JSON lines of the API, the latest first, to give as long as it returns true.
 func (f *storedFlags) answers(cmd *cobra.Command, q *store.Query, w world, give func(json.RawMessage) bool) error {
 	if f.server != "" {
-		for {
-			params := url.Values{"limit": {strconv.Itoa(q.Limit)}}
-			for name, value := range map[string]string{
-				"q": q.Text, "source": q.Source, "conversation": q.Conversation, "run": q.Run,
-				"verification": q.Verification, "cursor": q.Cursor,
-			} {
-				if value != "" {
-					params.Set(name, value)
-				}
-			}
-			body, err := f.get(cmd.Context(), "/v1/answers?"+params.Encode())
-			if err != nil {
-				return err
-			}
-			var page struct {
-				Answers []json.RawMessage `json:"answers"`
-				Next    string            `json:"next_cursor"`
-			}
-			if err := json.Unmarshal(body, &page); err != nil {
-				return fmt.Errorf("read the list of %s: %w", f.server, err)
-			}
-			for _, one := range page.Answers {
-				if !give(one) {
-					return nil
-				}
-			}
-			if q.Cursor = page.Next; q.Cursor == "" {
-				return nil
-			}
-		}
+		return f.served(cmd.Context(), q, give)
 	}
 	return withStore(cmd, f.config, w, false, func(ctx context.Context, s *store.Store) error {
 		for {
@@ -102,6 +73,40 @@ func (f *storedFlags) answers(cmd *cobra.Command, q *store.Query, w world, give 
 			}
 		}
 	})
+}
+
+// served passes the answers of a server to give, as [storedFlags.answers] does.
+func (f *storedFlags) served(ctx context.Context, q *store.Query, give func(json.RawMessage) bool) error {
+	for {
+		params := url.Values{"limit": {strconv.Itoa(q.Limit)}}
+		for name, value := range map[string]string{
+			"q": q.Text, "source": q.Source, "conversation": q.Conversation, "run": q.Run,
+			"verification": q.Verification, "cursor": q.Cursor,
+		} {
+			if value != "" {
+				params.Set(name, value)
+			}
+		}
+		body, err := f.get(ctx, "/v1/answers?"+params.Encode())
+		if err != nil {
+			return err
+		}
+		var page struct {
+			Answers []json.RawMessage `json:"answers"`
+			Next    string            `json:"next_cursor"`
+		}
+		if err := json.Unmarshal(body, &page); err != nil {
+			return fmt.Errorf("read the list of %s: %w", f.server, err)
+		}
+		for _, one := range page.Answers {
+			if !give(one) {
+				return nil
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
 }
 
 const (

@@ -256,9 +256,7 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 			n, certain = Code(rest, last)
 			step = Run(rest)
 		case '<':
-			if n, certain = codeElement(rest, last); certain && n == 0 {
-				n, certain = autolink(rest, last)
-			}
+			n, certain = opaqueElement(rest, last)
 			if l.Wide && certain && n == 0 {
 				if n, certain = Raised(rest, last); certain && n > 0 {
 					l.At++
@@ -281,9 +279,7 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 			}
 		case '\\', '$':
 			n, certain = math(rest, last)
-			if rest[0] == '\\' || strings.HasPrefix(rest, "$$") {
-				step = min(2, len(rest)) // an escape, or delimiters that open nothing
-			}
+			step = mathStep(rest)
 		default:
 			if n, certain = Wide(rest, last); certain && n > 0 {
 				from := l.At
@@ -297,6 +293,23 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 		l.At += cmp.Or(n, step)
 	}
 	return Span{}, false
+}
+
+// opaqueElement parses what begins with < and is read as one: code, or a URL in angle brackets.
+func opaqueElement(s string, last bool) (n int, certain bool) {
+	if n, certain = codeElement(s, last); certain && n == 0 {
+		n, certain = autolink(s, last)
+	}
+	return n, certain
+}
+
+// mathStep returns how much of a \ or $ that begins no formula is read: two bytes of an escape, or of delimiters that
+// open nothing.
+func mathStep(s string) int {
+	if s[0] == '\\' || strings.HasPrefix(s, "$$") {
+		return min(2, len(s))
+	}
+	return 1
 }
 
 // lexerStops are the bytes at which a [Lexer] stops, wideStops those at which a wide one does: the first bytes of wide
