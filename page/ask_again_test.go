@@ -138,7 +138,7 @@ func TestFeedbackShown(t *testing.T) {
 	if got := w.get(t, path, "Cookie", cookies["bob"]); strings.Contains(got.body, "fieldset") {
 		t.Errorf("a reader who may not judge is asked to: %s", got.body)
 	}
-	if got := w.get(t, "/ui/answers", "Cookie", cookies["bob"]); !strings.Contains(got.body, `href="/ui/feedback"`) {
+	if got := w.get(t, "/ui/overview", "Cookie", cookies["bob"]); !strings.Contains(got.body, `href="/ui/feedback"`) {
 		t.Error("nothing leads to all feedback")
 	}
 }
