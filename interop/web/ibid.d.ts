@@ -307,7 +307,11 @@ export interface paths {
          */
         get: operations["getAnswers"];
         put?: never;
-        post?: never;
+        /**
+         * Stores an answer that did not come through the gateway: a provider's response, as for POST /v1/decode, an answer document, or text with documents, whose marks such as [1] cite the documents
+         * @description It is then an answer like any other. The headers Ibid-Run, Ibid-Step, Ibid-Conversation, Ibid-Follows, Ibid-Agent and Ibid-Publish are those of the pass-through. Of a document only version, unit, text, sources and citations are needed; one that contradicts itself is a 422. Over the tenant's quota it is a 413. Scope: write.
+         */
+        post: operations["postAnswers"];
         delete?: never;
         options?: never;
         head?: never;
@@ -352,6 +356,26 @@ export interface paths {
         get: operations["getAnswersByIdManifest"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/attribute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Finds citations for an answer: for each sentence that has none, the passages of the sources that support it, compared by words
+         * @description Marks such as [1] and links in the answer that name a source are citations already. Nothing is fetched or stored. The response is the answer document with the member attribution, which lists the sentences without a source and those that a source contradicts. Scope: read.
+         */
+        post: operations["postAttribute"];
         delete?: never;
         options?: never;
         head?: never;
@@ -417,6 +441,26 @@ export interface paths {
          * @description Scope: proxy.
          */
         delete: operations["deleteChatByIdStream"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Checks a claim against passages, which together may support it, or against whole texts, the sources
+         * @description Nothing is fetched, and words are compared: no judge is asked. The body is one claim, or JSON lines with one each; the response is likewise one result, or JSON lines in the same order, in which a line that cannot be read has the member error. At most 10,000 lines. Evidence in a source names it, and has offsets in its text. Scope: read.
+         */
+        post: operations["postCheck"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -583,6 +627,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/render": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Writes an answer document in another form, unit or style
+         * @description The body is the document, as the other endpoints return it; nothing is stored. A body that is none is a 422. Scope: read.
+         */
+        post: operations["postRender"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs": {
         parameters: {
             query?: never;
@@ -716,9 +780,26 @@ export interface paths {
         };
         /**
          * Returns the sources a run rests on, and the passages and steps behind each sentence of its answer
-         * @description The final answer is the recorded one, with citations if a call of the run gave the same text, else the last captured call's. as=prov and as=otlp return JSON in those formats, with whole passages unless excerpt is 0. The issue calls-left-out means that the run has over 10,000 captured calls or 64 MiB and only the latest are included; answer-missing, that its final answer was deleted. Four summaries are computed at a time; other requests wait up to 20 seconds, then get a 503. A summary may take up to two minutes. Scope: read.
+         * @description The final answer is the recorded one, with citations if a call of the run gave the same text, else the last captured call's. as=prov and as=otlp return JSON in those formats, with whole passages unless excerpt is 0; a style such as markdown returns the final answer with its citations and sources, or 422 if there is none. The issue calls-left-out means that the run has over 10,000 captured calls or 64 MiB and only the latest are included; answer-missing, that its final answer was deleted. Four summaries are computed at a time; other requests wait up to 20 seconds, then get a 503. A summary may take up to two minutes. Scope: read.
          */
         get: operations["getRunsByIdSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schema/answer.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the JSON Schema of the answer document, version 1 */
+        get: operations["getSchemaAnswerJson"];
         put?: never;
         post?: never;
         delete?: never;
@@ -845,6 +926,26 @@ export interface paths {
          * @description A trace is a run, identified by the attribute ibid.run or else the trace id; spans that belong to no run are accepted and dropped. partial_success counts spans that cannot be stored. Errors are a google.rpc.Status in the encoding of the request; of the statuses that exporters retry, only 503 is used. Scope: write.
          */
         post: operations["postTraces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Returns the summary of the run in the body, as for a recorded run; nothing is stored
+         * @description The body is a run in any form that POST /v1/runs accepts, or an OTLP trace request as JSON with one run. as=prov and as=otlp return JSON in those formats, a style such as markdown the final answer with its citations and sources, or 422 if there is none. Four summaries are computed at a time; other requests wait up to 20 seconds, then get a 503. Scope: read.
+         */
+        post: operations["postTrail"];
         delete?: never;
         options?: never;
         head?: never;
@@ -989,6 +1090,139 @@ export interface components {
             unit: components["schemas"]["Unit"];
             version: number;
         };
+        /** @description A step: the answer that it produced, or its recording. A step with several calls has one element for each, and one for its recording. */
+        ApiStep: {
+            /** @description the steps that it builds on; null means the previous one, or unknown */
+            after: number[] | null;
+            answer: components["schemas"]["Answer"] | null;
+            answer_id: string | null;
+            number: number | null;
+            recorded: components["schemas"]["Step"] | null;
+            tool: string | null;
+        };
+        /** @description The body of a request for attribution. */
+        AttributeRequest: {
+            /** @description the text, or as an object a provider's response or an answer document */
+            answer: unknown;
+            /** @description whether sentences that have a citation get more */
+            cited?: boolean;
+            /** @description the documents that the model was given: strings, flat objects, or objects with id and data */
+            documents?: unknown;
+            /** @description whether attribution has all sentences, with the passages considered for each */
+            explain?: boolean;
+            /** @description the largest number of passages cited for one sentence, 1 to 10; 2 by default */
+            per_sentence?: number;
+            /** @description the request that the response answers */
+            request?: unknown;
+            /** @description the texts that its sentences may rest on */
+            sources: (string | {
+                id?: string;
+                language?: string;
+                text: string;
+                title?: string;
+                url?: string;
+            })[];
+            /** @description the lowest closeness of a citation, above 0 and at most 1; 0.35 by default */
+            threshold?: number;
+        };
+        /** @description An answer document with what attribution found. */
+        Attributed: {
+            /** @description reasoning and tool calls, in order */
+            activities?: components["schemas"]["DocumentActivity"][];
+            alternatives: components["schemas"]["Document"][];
+            /** @description assigned by a gateway */
+            answer_id: string | null;
+            attribution: components["schemas"]["AttributionReport"] | null;
+            /** @description sorted by text_end, text_start, index and arrival; those without a place last */
+            citations: components["schemas"]["DocumentCitation"][];
+            /** @description the text with markers */
+            cited_text: string;
+            complete: boolean;
+            /** Format: date-time */
+            created_at: string | null;
+            display_requirements: components["schemas"]["Display"][];
+            error: components["schemas"]["ProviderError"] | null;
+            finish: components["schemas"]["Finish"] | null;
+            format: string | null;
+            has_citations: boolean;
+            /** @description the provider's own */
+            id: string | null;
+            /** @description the file it was read from */
+            input?: string;
+            issues: components["schemas"]["Issue"][];
+            model: string | null;
+            parts: components["schemas"]["DocumentPart"][];
+            provider: string | null;
+            /** @description Answer.Metadata, if asked for */
+            provider_metadata?: {
+                [key: string]: unknown;
+            };
+            queries: string[];
+            sources: components["schemas"]["DocumentSource"][];
+            text: string;
+            /** @description hexadecimal */
+            text_sha256: string;
+            tool_calls: components["schemas"]["ToolCall"][];
+            /** @description of all offsets below except those in locators */
+            unit: components["schemas"]["Unit"];
+            version: number;
+        };
+        /** @description A passage that was considered for a sentence. */
+        AttributionCandidate: {
+            cited: boolean;
+            closeness: number | null;
+            differences: components["schemas"]["ReportDifference"][];
+            evidence: string | null;
+            label: components["schemas"]["Label"];
+            missing: string[];
+            page: number | null;
+            passage: number;
+            relevance: number;
+            /** @description the id of the document */
+            source: string;
+            title: string | null;
+        };
+        /** @description A sentence and a passage that contradicts it. */
+        AttributionDiffers: {
+            differences: components["schemas"]["ReportDifference"][];
+            evidence: string | null;
+            label: components["schemas"]["Label"];
+            /** @description the id of the document */
+            source: string;
+            text: string;
+            text_end: number;
+            text_start: number;
+            title: string | null;
+        };
+        /** @description An attribution as JSON: the member attribution of the answer document that `ibid attribute` and POST /v1/attribute return. Offsets have the document's unit. Members may be added, but not renamed. */
+        AttributionReport: {
+            by: string;
+            /** @description sentences that a source contradicts, and no source supports */
+            differs: components["schemas"]["AttributionDiffers"][];
+            /** @description of the sources: unreadable parts and irregularities */
+            issues: components["schemas"]["Issue"][];
+            /** @description the number of sentences not counted in the share, by reason */
+            left_out: {
+                [key: string]: number;
+            };
+            /** @description all of them, if explained */
+            sentences?: components["schemas"]["AttributionSentence"][];
+            threshold: number;
+            uncited: components["schemas"]["AttributionSentence"][];
+            /** @description null if no sentence makes a statement */
+            uncited_share: number | null;
+        };
+        /** @description A sentence of an answer. */
+        AttributionSentence: {
+            candidates?: components["schemas"]["AttributionCandidate"][];
+            /** @description how many it has */
+            citations: number;
+            /** @description why no source was looked for */
+            skipped: string | null;
+            text: string;
+            text_end: number;
+            text_start: number;
+        };
         /**
          * @description An administrative action.
          * @enum {string}
@@ -1063,6 +1297,12 @@ export interface components {
             unjudged: number;
             unsupported: number;
         };
+        /** @description Why a claim could not be checked. */
+        ClaimError: {
+            /** @description unreadable, too-large or unchecked */
+            code: string;
+            message: string;
+        };
         /** @description What was found about one claim. */
         ClaimReport: {
             /** @description the checker's name */
@@ -1086,6 +1326,31 @@ export interface components {
             text: string;
             /** @description WrongSource is an excerpt of another claim that supports this one, if its own are far from it; nil if there is none. */
             wrong_source?: components["schemas"]["Excerpted"];
+        };
+        /** @description The verdict on a claim as JSON: the output of `ibid check --json`, a line of that of --batch, and the response of POST /v1/check. Members may be added, but not renamed. */
+        ClaimVerdict: {
+            by: string;
+            closeness: number | null;
+            differences: components["schemas"]["ReportDifference"][];
+            error?: components["schemas"]["ClaimError"];
+            /** @description a judge was asked */
+            escalated: boolean;
+            evidence: components["schemas"]["ReportEvidence"][];
+            /** @description as in the request */
+            id?: unknown;
+            issues: components["schemas"]["Issue"][];
+            label: components["schemas"]["Label"];
+            /** @description of the input, from 1; absent if it is not lines */
+            line?: number;
+            missing: string[];
+            signals?: {
+                [key: string]: number;
+            };
+            verbatim: boolean;
+            /** @description as shown in a manifest or on a page */
+            word: string;
+            /** @description WrongSource is where another source says the claim and its own does not; Passage is an index in the others. */
+            wrong_source?: components["schemas"]["ReportEvidence"];
         };
         /** @description A possible conflict between two passages of the run: see support.Conflict. */
         Conflict: {
@@ -1531,6 +1796,47 @@ export interface components {
          * @enum {string}
          */
         Finish: "error" | "filter" | "length" | "refusal" | "stop" | "tool";
+        /** @description A claim to check as JSON: a line of `ibid check --batch`, or the body of POST /v1/check or a line of it. */
+        GivenClaimRequest: {
+            claim: string;
+            /** @description explains what the claim refers to; it is never evidence */
+            context?: string;
+            /** @description any value, which the result repeats */
+            id?: unknown;
+            /** @description passages of other sources: named if they say the claim and its own do not */
+            others?: (string | {
+                id?: string;
+                language?: string;
+                text: string;
+                title?: string;
+                url?: string;
+            })[];
+            /** @description texts that together may support it; one of passages and sources is needed */
+            passages?: (string | {
+                id?: string;
+                language?: string;
+                text: string;
+                title?: string;
+                url?: string;
+            })[];
+            /** @description whole texts, which are cut into passages */
+            sources?: (string | {
+                id?: string;
+                language?: string;
+                text: string;
+                title?: string;
+                url?: string;
+            })[];
+        };
+        /** @description An answer as text, with what its marks refer to. */
+        GivenRequest: {
+            /** @description the documents in the order in which the model had them: strings, flat objects, or objects with id and data */
+            documents?: unknown;
+            /** @description what was asked: the question as a string, or the request to the model */
+            request?: unknown;
+            /** @description the text, in which marks such as [1] cite the documents */
+            text: string;
+        };
         /** @description The record of one failure, or of one claim that differs from its excerpt or that a judge denies: there is one for each manifest, claim, source and status. */
         Incident: {
             /** @description of the bundle's JSON, hexadecimal; empty if there is none */
@@ -1825,6 +2131,22 @@ export interface components {
             /** @description 1; members may be added within a version, none is renamed or removed */
             version: number;
         };
+        /** @description A detail in which a claim differs from its evidence: the words of both, and a line to display. */
+        ReportDifference: {
+            claim: string;
+            evidence: string;
+            kind: components["schemas"]["ConflictKind"];
+            note: string;
+        };
+        /** @description A piece of evidence. Offsets are UTF-8 bytes in the passage, or in the source's text if Source is set. */
+        ReportEvidence: {
+            end: number;
+            page?: number;
+            passage: number;
+            source?: string;
+            start: number;
+            text: string;
+        };
         /** @description A run with its steps as JSON. */
         Run: {
             agent: string | null;
@@ -1852,7 +2174,7 @@ export interface components {
             recorded_steps: number;
             /** Format: date-time */
             started_at: string | null;
-            steps: components["schemas"]["Step"][];
+            steps: components["schemas"]["ApiStep"][];
             strategy: string | null;
         };
         /** @description A run in a list. */
@@ -2050,14 +2372,42 @@ export interface components {
          * @enum {string}
          */
         Status: "access-denied" | "algorithm-unsupported" | "authority-mismatch" | "authority-unchecked" | "authority-verified" | "blocked" | "chain-gap" | "chain-invalid" | "chain-valid" | "coverage-insufficient" | "differs" | "excerpt-altered" | "excerpt-cut" | "excerpt-found" | "excerpt-mismatch" | "excerpt-missing" | "excerpt-reformatted" | "excerpt-too-short" | "expired" | "gone" | "hash-mismatch" | "header-malformed" | "header-missing" | "header-read" | "key-from-bundle" | "key-outside-validity" | "key-revoked" | "key-unavailable" | "key-unknown" | "level-met" | "level-not-met" | "log-changed" | "log-inconsistent" | "log-proof-invalid" | "log-unavailable" | "logged" | "manifest-blocked" | "manifest-inconsistent" | "manifest-malformed" | "manifest-mismatch" | "manifest-mutated" | "manifest-pending" | "manifest-read" | "manifest-too-large" | "manifest-unreachable" | "not-comparable" | "not-dereferenceable" | "not-logged" | "not-yet-valid" | "nothing-claimed" | "nothing-quoted" | "nothing-recorded" | "offset-wrong" | "output-bound" | "output-mismatch" | "output-unchecked" | "redirected" | "replayed" | "response-unreadable" | "robots-disallowed" | "signature-expired" | "signature-invalid" | "signature-valid" | "source-drifted-excerpt-intact" | "source-drifted-text-intact" | "source-read" | "supported-lexical" | "supported-verbatim" | "too-large" | "unchecked" | "unjudged" | "unreachable" | "unsigned" | "unsupported-media" | "upstream-invalid" | "upstream-unverifiable" | "upstream-verified" | "verified" | "verified-from-archive" | "verified-hash-only" | "version-unsupported";
-        /** @description A step: the answer that it produced, or its recording. A step with several calls has one element for each, and one for its recording. */
+        /** @description One thing that a run did. */
         Step: {
-            /** @description the steps that it builds on; null means the previous one, or unknown */
+            /** @description the steps that it builds on; null means the previous one */
             after: number[] | null;
-            answer: components["schemas"]["Answer"] | null;
-            answer_id: string | null;
-            number: number | null;
-            recorded: components["schemas"]["TrailStep"] | null;
+            /** @description captured calls of models */
+            answers?: components["schemas"]["StepAnswer"][];
+            confidence_score: number | null;
+            context_used: string[];
+            /** @description why the step failed */
+            error: string | null;
+            /** @description in seconds */
+            execution_time: number | null;
+            /** @description the words of the final answer that rest on it */
+            fed?: components["schemas"]["FedSpan"][];
+            /** @description the program's own */
+            id?: string;
+            inputs?: unknown;
+            inputs_digest?: string;
+            intermediate_answer: string | null;
+            /** @description members of the wrong type, as received */
+            invalid_members?: {
+                [key: string]: unknown;
+            };
+            issues?: components["schemas"]["Issue"][];
+            nested_run?: components["schemas"]["Trail"];
+            no_sources: boolean;
+            outputs?: unknown;
+            outputs_digest?: string;
+            question: string | null;
+            reasoning_trace: string | null;
+            /** @description sources it retrieved, used and cited */
+            source_attributions: components["schemas"]["TrailSource"][];
+            /** Format: date-time */
+            started_at?: string;
+            step_number: number;
+            /** @description the tool called; null means the model itself */
             tool: string | null;
         };
         /** @description One captured model call. */
@@ -2152,7 +2502,7 @@ export interface components {
             issues: components["schemas"]["Issue"][];
             original_question: string | null;
             parent_run_id?: string;
-            reasoning_steps: components["schemas"]["TrailStep"][];
+            reasoning_steps: components["schemas"]["Step"][];
             run_id: string | null;
             /** @description null if not linked */
             sentences: components["schemas"]["SummarySentence"][] | null;
@@ -2276,7 +2626,7 @@ export interface components {
             issues: components["schemas"]["Issue"][];
             original_question: string | null;
             parent_run_id?: string;
-            reasoning_steps: components["schemas"]["TrailStep"][];
+            reasoning_steps: components["schemas"]["Step"][];
             run_id: string | null;
             /** Format: date-time */
             started_at: string | null;
@@ -2338,44 +2688,6 @@ export interface components {
             /** @description the result of looking for the passage in its document; absent if it was not checked */
             verification?: components["schemas"]["Verification"];
             version?: string;
-        };
-        /** @description One thing that a run did. */
-        TrailStep: {
-            /** @description the steps that it builds on; null means the previous one */
-            after: number[] | null;
-            /** @description captured calls of models */
-            answers?: components["schemas"]["StepAnswer"][];
-            confidence_score: number | null;
-            context_used: string[];
-            /** @description why the step failed */
-            error: string | null;
-            /** @description in seconds */
-            execution_time: number | null;
-            /** @description the words of the final answer that rest on it */
-            fed?: components["schemas"]["FedSpan"][];
-            /** @description the program's own */
-            id?: string;
-            inputs?: unknown;
-            inputs_digest?: string;
-            intermediate_answer: string | null;
-            /** @description members of the wrong type, as received */
-            invalid_members?: {
-                [key: string]: unknown;
-            };
-            issues?: components["schemas"]["Issue"][];
-            nested_run?: components["schemas"]["Trail"];
-            no_sources: boolean;
-            outputs?: unknown;
-            outputs_digest?: string;
-            question: string | null;
-            reasoning_trace: string | null;
-            /** @description sources it retrieved, used and cited */
-            source_attributions: components["schemas"]["TrailSource"][];
-            /** Format: date-time */
-            started_at?: string;
-            step_number: number;
-            /** @description the tool called; null means the model itself */
-            tool: string | null;
         };
         /**
          * @description What an offset counts.
@@ -3609,6 +3921,68 @@ export interface operations {
             503: components["responses"]["unavailable"];
         };
     };
+    postAnswers: {
+        parameters: {
+            query?: {
+                /** @description The format of the response; detected by default. */
+                format?: "google-adk" | "gemini-live" | "snowflake-agents" | "oci-chat" | "dify-chat" | "gemini-generate" | "gemini-interactions" | "openai-responses" | "xai-responses" | "anthropic-messages" | "cohere-v2" | "cohere-v1" | "bedrock-converse" | "bedrock-rag" | "vertex-search" | "mistral-conversations" | "azure-chat" | "perplexity-chat" | "openrouter-chat" | "xai-chat" | "mistral-chat" | "openai-chat" | "generic-sources" | "generic" | "";
+                /** @description The unit of offsets; defaults to UTF-8 bytes. */
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
+                /** @description The style of cited_text; only with as=json. */
+                style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
+                /** @description Which numbers sources get: by first use, or those that the model wrote; by default the model's, where they can be kept. */
+                numbers?: "used" | "provider" | "";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 67108864 bytes. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "text": "Herons eat fish [1].",
+                 *       "documents": [
+                 *         {
+                 *           "id": "a",
+                 *           "title": "Birds",
+                 *           "text": "Herons eat fish."
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["GivenRequest"];
+                "application/octet-stream": unknown;
+                "multipart/form-data": {
+                    documents?: string;
+                    request?: string;
+                    response: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Answer"];
+                };
+            };
+            400: components["responses"]["bad-request"];
+            401: components["responses"]["token-needed"];
+            403: components["responses"]["foreign-caller-or-scope-needed"];
+            413: components["responses"]["too-large"];
+            415: components["responses"]["wrong-media-type"];
+            422: components["responses"]["unreadable"];
+            500: components["responses"]["internal-error"];
+            503: components["responses"]["unavailable"];
+        };
+    };
     getAnswersById: {
         parameters: {
             query?: {
@@ -3827,6 +4201,68 @@ export interface operations {
             503: components["responses"]["unavailable"];
         };
     };
+    postAttribute: {
+        parameters: {
+            query?: {
+                /** @description The answer document, the text with citations in a style, a bibliography, or another program's format. */
+                as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex" | "";
+                /** @description The unit of offsets; defaults to UTF-8 bytes. */
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
+                /** @description The style of cited_text; only with as=json. */
+                style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
+                /** @description Which numbers sources get: by first use, or those that the model wrote; by default the model's, where they can be kept. */
+                numbers?: "used" | "provider" | "";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 16777216 bytes. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "answer": "Herons eat fish.",
+                 *       "sources": [
+                 *         {
+                 *           "id": "a",
+                 *           "text": "Herons eat fish and frogs."
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["AttributeRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Attributed"] | unknown;
+                    "application/vnd.citationstyles.csl+json": unknown;
+                    "application/x-bibtex; charset=utf-8": unknown;
+                    "application/x-research-info-systems; charset=utf-8": unknown;
+                    "text/html; charset=utf-8": string;
+                    "text/markdown; charset=utf-8": string;
+                    "text/plain; charset=utf-8": string;
+                    "text/x-tex; charset=utf-8": string;
+                };
+            };
+            400: components["responses"]["bad-request"];
+            401: components["responses"]["token-needed"];
+            403: components["responses"]["foreign-caller-or-scope-needed"];
+            413: components["responses"]["too-large"];
+            415: components["responses"]["wrong-media-type"];
+            422: components["responses"]["unreadable"];
+            500: components["responses"]["internal-error"];
+            503: components["responses"]["unavailable"];
+        };
+    };
     getAudit: {
         parameters: {
             query?: {
@@ -3988,6 +4424,50 @@ export interface operations {
             401: components["responses"]["token-needed"];
             403: components["responses"]["foreign-caller-or-scope-needed"];
             404: components["responses"]["not-found"];
+            500: components["responses"]["internal-error"];
+            503: components["responses"]["unavailable"];
+        };
+    };
+    postCheck: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 16777216 bytes. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "claim": "Herons eat fish.",
+                 *       "passages": [
+                 *         "Herons eat fish and frogs."
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["GivenClaimRequest"];
+                "application/jsonl": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimVerdict"];
+                    "application/jsonl": unknown;
+                };
+            };
+            400: components["responses"]["bad-request"];
+            401: components["responses"]["token-needed"];
+            403: components["responses"]["foreign-caller-or-scope-needed"];
+            413: components["responses"]["too-large"];
+            415: components["responses"]["wrong-media-type"];
             500: components["responses"]["internal-error"];
             503: components["responses"]["unavailable"];
         };
@@ -4840,6 +5320,57 @@ export interface operations {
             503: components["responses"]["unavailable"];
         };
     };
+    postRender: {
+        parameters: {
+            query?: {
+                /** @description The answer document, the text with citations in a style, a bibliography, or another program's format. */
+                as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex" | "";
+                /** @description The unit of offsets; defaults to UTF-8 bytes. */
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
+                /** @description The style of cited_text; only with as=json. */
+                style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
+                /** @description Which numbers sources get: by first use, or those that the model wrote; by default the model's, where they can be kept. */
+                numbers?: "used" | "provider" | "";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 67108864 bytes. */
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Document"] | unknown;
+                    "application/vnd.citationstyles.csl+json": unknown;
+                    "application/x-bibtex; charset=utf-8": unknown;
+                    "application/x-research-info-systems; charset=utf-8": unknown;
+                    "text/html; charset=utf-8": string;
+                    "text/markdown; charset=utf-8": string;
+                    "text/plain; charset=utf-8": string;
+                    "text/x-tex; charset=utf-8": string;
+                };
+            };
+            400: components["responses"]["bad-request"];
+            401: components["responses"]["token-needed"];
+            403: components["responses"]["foreign-caller-or-scope-needed"];
+            413: components["responses"]["too-large"];
+            415: components["responses"]["wrong-media-type"];
+            422: components["responses"]["unreadable"];
+            500: components["responses"]["internal-error"];
+            503: components["responses"]["unavailable"];
+        };
+    };
     getRuns: {
         parameters: {
             query?: {
@@ -5302,6 +5833,8 @@ export interface operations {
                 access_token?: string;
                 /** @description The number of the last event received. */
                 after?: number;
+                /** @description The unit of offsets; defaults to UTF-8 bytes. */
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
             };
             header?: never;
             path: {
@@ -5505,8 +6038,8 @@ export interface operations {
     getRunsByIdSummary: {
         parameters: {
             query?: {
-                /** @description The summary, the run in another program's format, or a bibliography. */
-                as?: "json" | "prov" | "otlp" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "";
+                /** @description The summary, the run in another program's format, the final answer with its citations in a style, or a bibliography. */
+                as?: "json" | "prov" | "otlp" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "";
                 /** @description The relevance that a source must exceed to be primary, unless the answer rests on it. */
                 threshold?: number;
                 /** @description The maximum number of primary sources. */
@@ -5546,15 +6079,52 @@ export interface operations {
                     "application/vnd.citationstyles.csl+json": unknown;
                     "application/x-bibtex; charset=utf-8": unknown;
                     "application/x-research-info-systems; charset=utf-8": unknown;
+                    "text/html; charset=utf-8": string;
+                    "text/markdown; charset=utf-8": string;
                     "text/plain; charset=utf-8": string;
+                    "text/x-tex; charset=utf-8": string;
                 };
             };
             400: components["responses"]["bad-request"];
             401: components["responses"]["token-needed"];
             403: components["responses"]["foreign-caller-or-scope-needed"];
             404: components["responses"]["not-found"];
+            422: components["responses"]["unreadable"];
             500: components["responses"]["internal-error"];
             503: components["responses"]["unavailable"];
+        };
+    };
+    getSchemaAnswerJson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/schema+json": unknown;
+                };
+            };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            403: components["responses"]["foreign-caller"];
+            500: components["responses"]["internal-error"];
         };
     };
     getSources: {
@@ -5960,6 +6530,88 @@ export interface operations {
                     "application/x-protobuf": unknown;
                 };
             };
+        };
+    };
+    postTrail: {
+        parameters: {
+            query?: {
+                /** @description The summary, the run in another program's format, the final answer with its citations in a style, or a bibliography. */
+                as?: "json" | "prov" | "otlp" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "";
+                /** @description The relevance that a source must exceed to be primary, unless the answer rests on it. */
+                threshold?: number;
+                /** @description The maximum number of primary sources. */
+                top?: number;
+                /** @description The maximum characters of a passage; 0 omits passages. */
+                excerpt?: number;
+                /** @description Rank sources by relevance times the confidence of their step. */
+                adjust?: "false" | "true" | "";
+                /** @description The strategy that links sentences; defaults to the run's own. */
+                strategy?: string;
+                /** @description Include the full text of passages. */
+                content?: "false" | "true" | "";
+                /** @description The number of the first step to include. */
+                from_step?: number;
+                /** @description The maximum number of steps; 0 means as many as fit in 200 kB. */
+                limit?: number;
+                /** @description Include all steps, however long the summary is. */
+                all?: "false" | "true" | "";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 33554432 bytes. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "original_question": "How high is Ararat?",
+                 *       "final_answer": "Ararat is 5,137 m high.",
+                 *       "reasoning_steps": [
+                 *         {
+                 *           "step_number": 1,
+                 *           "tool": "search",
+                 *           "source_attributions": [
+                 *             {
+                 *               "document_id": "d1",
+                 *               "excerpt": "Ararat: 5,137 m"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["TrailRequest"];
+                "application/jsonl": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Summary"] | unknown;
+                    "application/vnd.citationstyles.csl+json": unknown;
+                    "application/x-bibtex; charset=utf-8": unknown;
+                    "application/x-research-info-systems; charset=utf-8": unknown;
+                    "text/html; charset=utf-8": string;
+                    "text/markdown; charset=utf-8": string;
+                    "text/plain; charset=utf-8": string;
+                    "text/x-tex; charset=utf-8": string;
+                };
+            };
+            400: components["responses"]["bad-request"];
+            401: components["responses"]["token-needed"];
+            403: components["responses"]["foreign-caller-or-scope-needed"];
+            413: components["responses"]["too-large"];
+            415: components["responses"]["wrong-media-type"];
+            422: components["responses"]["unreadable"];
+            500: components["responses"]["internal-error"];
+            503: components["responses"]["unavailable"];
         };
     };
     postVerify: {
