@@ -1,5 +1,5 @@
-// Package mcp has the official MCP clients call the tools of ibid: the SDKs for Python and JavaScript and the
-// inspector's command line, over stdio and over HTTP.
+// Package mcp has the official MCP clients call the tools of ibid: the SDKs for Python and JavaScript, over stdio and
+// over HTTP.
 package mcp
 
 import (
@@ -147,24 +147,6 @@ func (c *call) check(t *testing.T, got *came) {
 	for _, one := range got.Texts {
 		if len(one) > maxText {
 			t.Errorf("%s: a text of %d bytes", c.Tool, len(one))
-		}
-	}
-}
-
-// The inspector's command line shows the tools and what a call returns.
-func TestInspector(t *testing.T) {
-	node := testenv.Tool(t, "node")
-	inspector := filepath.Join(testenv.NodeModules(t, "interop/mcp"), ".bin", "mcp-inspector")
-	w := servertest.Start(t, &servertest.Setup{Providers: []string{"openai"}})
-	for says, args := range map[string][]string{
-		`"run_sources"`:        {"--method", "tools/list"},
-		`"closeness"`:          {"--method", "tools/call", "--tool-name", "check", "--tool-arg", "claim=Herons eat fish.", `passages=["Herons eat fish."]`},
-		`passages: none given`: {"--method", "tools/call", "--tool-name", "check", "--tool-arg", "claim=Herons eat fish."},
-		`"resources": []`:      {"--method", "resources/list"},
-	} {
-		cmd := exec.CommandContext(t.Context(), node, append([]string{inspector, "--cli", w.URL + "/mcp"}, args...)...)
-		if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), says) {
-			t.Errorf("%v: %s, want %q", args, out, says)
 		}
 	}
 }
