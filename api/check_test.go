@@ -33,7 +33,7 @@ func TestCheckOne(t *testing.T) {
 			t.Fatalf("%s: %d %s", test.body, res.StatusCode, res.body)
 		}
 		got := report(t, res.body)
-		if string(got.Label) != test.want || got.Line != 0 || got.Error != nil {
+		if string(got.Label) != test.want || got.Line != 0 || got.Error != nil || got.Issues == nil {
 			t.Errorf("%s: %s", test.body, res.body)
 		}
 		if test.source == "" {

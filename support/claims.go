@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -212,7 +211,7 @@ func (c *Claims) Check(ctx context.Context, checker Checker) ([]*ClaimVerdict, e
 			placeInSource(&report.Evidence[k], len(pair.Passages)-len(from), from)
 		}
 		report.ID, report.Line, report.Error = given.ID, given.Line, cmp.Or(why, report.Error)
-		report.Issues = slices.Concat([]ibid.Issue{}, given.Issues, report.Issues)
+		report.Issues = append(append([]ibid.Issue{}, given.Issues...), report.Issues...) // never null
 		c.reports[i] = report
 	}
 	return c.reports, nil
