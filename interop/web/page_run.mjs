@@ -202,6 +202,8 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(`${world.demo}/ui/verify`)
     await page.fill('#v-url', `${world.demo}/v1/answers/${first}`)
     await follow(page, page.locator('.verifying button.first'))
+    // While sources are compared, the page says how far that is.
+    await page.waitForFunction(() => document.querySelector('.report-lines'), undefined, { timeout: 30_000 })
     // The three findings come first, followed by what was quoted and what the source says now.
     assert.match(await page.innerText('h1'), /How many herons nest/)
     assert.match(await page.innerText('.verdict'), /1 of 4 quotes has changed/)
