@@ -126,13 +126,7 @@ func (c *FirstCheck) read(ctx context.Context, j *Job, address string) error {
 		within = againFresh
 	}
 	job := &store.Recheck{Tenant: call.Tenant, URL: address}
-	copies := f.options.Store.Copies(call.Tenant)
-	snap, failed := recent(ctx, copies, address, within), error(nil)
-	if snap == nil {
-		snap, failed = f.options.Fetcher.Fetch(
-			ctx, &snapshot.FetchRequest{URL: address, Scheduled: true, Copies: copies},
-		)
-	}
+	snap, failed := f.read(ctx, job, within)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("waiting for its turn: %w", err)
 	}

@@ -161,13 +161,7 @@ func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error)
 	if err != nil || len(pins)+len(noted)+len(unpinned) == 0 {
 		return err != nil, err
 	}
-	copies := f.options.Store.Copies(job.Tenant)
-	snap, failed := recent(ctx, copies, job.URL, min(freshFor, f.options.Every/4)), error(nil)
-	if snap == nil {
-		snap, failed = f.options.Fetcher.Fetch(
-			ctx, &snapshot.FetchRequest{URL: job.URL, Scheduled: true, Copies: copies},
-		)
-	}
+	snap, failed := f.read(ctx, job, min(freshFor, f.options.Every/4))
 	if err := ctx.Err(); err != nil {
 		return true, fmt.Errorf("waiting for its turn: %w", err)
 	}
@@ -192,6 +186,15 @@ func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error)
 		return true, errNotComparable
 	}
 	return true, failed
+}
+
+// read returns a source as it was read within the given time, or as it is now.
+func (f *Freshness) read(ctx context.Context, job *store.Recheck, within time.Duration) (*snapshot.Snapshot, error) {
+	copies := f.options.Store.Copies(job.Tenant)
+	if snap := recent(ctx, copies, job.URL, within); snap != nil {
+		return snap, nil
+	}
+	return f.options.Fetcher.Fetch(ctx, &snapshot.FetchRequest{URL: job.URL, Scheduled: true, Copies: copies})
 }
 
 // errNotComparable means that another page, such as a challenge or a notice of maintenance, stood in the place of a
