@@ -149,8 +149,8 @@ func (a *API) givenAnswer(
 	}
 	if !isAbsent(documents) {
 		var err error
-		if opts.Documents, err = ibid.ReadDocuments(documents); err != nil {
-			return nil, nil, httpx.BadRequest(err.Error(), documentsHint)
+		if opts.Documents, err = readDocuments(documents); err != nil {
+			return nil, nil, err
 		}
 	}
 	return a.readAnswer(r, answer, &opts)

@@ -112,9 +112,15 @@ func judge(a *ibid.Answer, err error, format string) error {
 	return nil
 }
 
-// documentsHint is the hint for documents that cannot be read.
-const documentsHint = `documents are a JSON array of strings, flat objects or {"id", "data"}; ` +
-	`a request is not among them`
+// readDocuments reads the documents that a model was given.
+func readDocuments(raw []byte) ([]ibid.Source, error) {
+	documents, err := ibid.ReadDocuments(raw)
+	if err != nil {
+		return nil, httpx.BadRequest(err.Error(), `documents are a JSON array of strings, flat objects or {"id", `+
+			`"data"}; a request is not among them`)
+	}
+	return documents, nil
+}
 
 func unreadable(detail, hint string) error {
 	return gateway.NewProblem(gateway.CodeUnreadable, detail, hint)
@@ -158,8 +164,8 @@ func readParts(mediaType string, body []byte, opts *ibid.DecodeOptions) ([]byte,
 	}
 	opts.Request = parts["request"]
 	if raw, found := parts["documents"]; found {
-		if opts.Documents, err = ibid.ReadDocuments(raw); err != nil {
-			return nil, httpx.BadRequest(err.Error(), documentsHint)
+		if opts.Documents, err = readDocuments(raw); err != nil {
+			return nil, err
 		}
 	}
 	return response, nil

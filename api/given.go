@@ -101,8 +101,8 @@ func readGiven(body []byte, opts *ibid.DecodeOptions, c *store.Call) ([]byte, er
 	}
 	if !isAbsent(q.Documents) {
 		var err error
-		if opts.Documents, err = ibid.ReadDocuments(q.Documents); err != nil {
-			return nil, httpx.BadRequest(err.Error(), documentsHint)
+		if opts.Documents, err = readDocuments(q.Documents); err != nil {
+			return nil, err
 		}
 	}
 	opts.Format = ibid.Generic

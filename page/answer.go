@@ -362,6 +362,7 @@ func (p *Page) layOut(ctx context.Context, call *store.Call, o *answerOptions) *
 // setStandings sets the standings of all citations.
 func (l *layout) setStandings() {
 	l.standings = make([]standing, len(l.answer.Citations))
+	web := webSourcesOf(l.answer)
 	for i := range l.answer.Citations {
 		c := &l.answer.Citations[i]
 		claim := reportOf(l.weighed.claims, i)
@@ -371,7 +372,7 @@ func (l *layout) setStandings() {
 				last = &v
 			}
 		}
-		l.standings[i] = standingOf(l.answer, c, claim, last)
+		l.standings[i] = standingOf(c, web, claim, last)
 		if l.trust == nil || l.standings[i].Kind != badgeBad {
 			continue
 		}

@@ -354,8 +354,12 @@ func (p *Page) isNew(call *store.Call, than time.Duration) bool {
 
 // isChecking reports whether sources of an answer that has just ended are still to be read.
 func (p *Page) isChecking(call *store.Call) bool {
-	isUnread := func(c ibid.Citation) bool { return c.Verification == nil && hasPage(call.Answer, &c) }
-	return p.isNew(call, liveChecking) && p.o.Recheck != nil && slices.ContainsFunc(call.Answer.Citations, isUnread)
+	if p.o.Recheck == nil || !p.isNew(call, liveChecking) {
+		return false
+	}
+	web := webSourcesOf(call.Answer)
+	isUnread := func(c ibid.Citation) bool { return c.Verification == nil && web.hasOf(&c) }
+	return slices.ContainsFunc(call.Answer.Citations, isUnread)
 }
 
 func (s *liveStream) end() error {

@@ -101,6 +101,7 @@ type panel struct {
 	may    bool   // its reader may give feedback
 	body   *panelBody
 	claims []verify.ClaimReport // by citation: whether its quotes support it; nil if not weighed
+	web    webSources
 }
 
 // showPanel shows one source of an answer: a page of its own, or a fragment of the answer's.
@@ -125,7 +126,7 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 	}
 	one := &panel{
 		p: p, tenant: r.Who.Tenant, call: call, url: cleanAddress(s.URL), body: body,
-		may: mayWrite(r) && !p.isPasted(call),
+		may: mayWrite(r) && !p.isPasted(call), web: webSourcesOf(call.Answer),
 	}
 	for _, add := range []func(context.Context) error{one.addQuotes, one.addSteps, one.addManifest} {
 		if err := add(ctx); err != nil {
@@ -398,7 +399,7 @@ func (o *panel) addClaim(citation int) {
 		claim: claim,
 		Text:  plainWords(claim),
 		URL:   answerURL(o.call.AnswerID),
-		Badge: standingOf(o.call.Answer, c, reportOf(o.claims, citation), nil).badge,
+		Badge: standingOf(c, o.web, reportOf(o.claims, citation), nil).badge,
 	}
 	if o.may {
 		one.Judge = feedbackURL(o.call.AnswerID, c.ID)

@@ -76,12 +76,13 @@ func (s *standing) isDoubt() bool {
 // slug returns a word as a value of data-s and of the parameter show.
 func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
 
-// standingOf returns the gravest result known for a citation of an answer: of reading its sources again, of comparing
-// the claim with the quotes, of a checker when it was stored, and of a reader's last verdict. It has no word for one
-// that was compared with what the answer was given, if there is nothing to read again and nothing to say.
-func standingOf(a *ibid.Answer, c *ibid.Citation, claim *verify.ClaimReport, said *verdict) standing {
+// standingOf returns the gravest result known for a citation of an answer with these sources: of reading its sources
+// again, of comparing the claim with the quotes, of a checker when it was stored, and of a reader's last verdict. It
+// has no word for one that was compared with what the answer was given, if there is nothing to read again and nothing
+// to say.
+func standingOf(c *ibid.Citation, web webSources, claim *verify.ClaimReport, said *verdict) standing {
 	of := readStanding(c.Verification)
-	if of.Word == wordUnchecked && claim != nil && !hasPage(a, c) {
+	if of.Word == wordUnchecked && claim != nil && !web.hasOf(c) {
 		of = standing{badge: badge{Kind: badgeNone}}
 	}
 	if of.Word == wordFound && claim == nil && quotesNothing(c) {
@@ -110,12 +111,20 @@ func standingOf(a *ibid.Answer, c *ibid.Citation, claim *verify.ClaimReport, sai
 	return of
 }
 
-// hasPage reports whether a source of a citation can be read on the web.
-func hasPage(a *ibid.Answer, c *ibid.Citation) bool {
-	return slices.ContainsFunc(c.Refs, func(ref ibid.Ref) bool {
-		source := a.Source(ref.Source)
-		return source != nil && openURL(source) != ""
-	})
+// webSources are the ids of an answer's sources that can be read on the web.
+type webSources map[string]bool
+
+func webSourcesOf(a *ibid.Answer) webSources {
+	web := webSources{}
+	for i, source := range slices.Backward(a.Sources) { // of two with the same id the first counts
+		web[source.ID] = openURL(&a.Sources[i]) != ""
+	}
+	return web
+}
+
+// hasOf reports whether a source of a citation is one of them.
+func (w webSources) hasOf(c *ibid.Citation) bool {
+	return slices.ContainsFunc(c.Refs, func(ref ibid.Ref) bool { return w[ref.Source] })
 }
 
 // readStanding returns the result of reading the sources of a citation again.

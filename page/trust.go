@@ -170,8 +170,9 @@ func (p *Page) countStandings(
 	comparing, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	claims := p.weighedWith(comparing, call, pins).claims
+	web := webSourcesOf(call.Answer)
 	for i := range call.Answer.Citations {
-		counts = countBadge(counts, standingOf(call.Answer, &call.Answer.Citations[i], reportOf(claims, i), nil).badge)
+		counts = countBadge(counts, standingOf(&call.Answer.Citations[i], web, reportOf(claims, i), nil).badge)
 	}
 	slices.SortStableFunc(counts, func(a, b countedBadge) int {
 		return (&standing{badge: a.badge}).rank() - (&standing{badge: b.badge}).rank()

@@ -110,7 +110,7 @@ func (s *Server) openRechecks(ctx context.Context) error {
 		return err
 	}
 	s.publishing.recheck = func(ctx context.Context, call *store.Call) (int, error) {
-		return s.Store.RecheckNow(ctx, call, recheckAgain)
+		return s.Store.RecheckNow(ctx, call, watch.AgainAfter)
 	}
 	if when.Once {
 		s.publishing.first = watch.NewFirstCheck(s.publishing.freshness)
@@ -119,9 +119,6 @@ func (s *Server) openRechecks(ctx context.Context) error {
 	}
 	return nil
 }
-
-// recheckAgain is how long ago a source must have been read before a reader can have it read again.
-const recheckAgain = 5 * time.Second
 
 // publisher returns the publisher of an origin, without keys, log and store.
 func (c *Config) publisher(origin string) *manifest.Publisher {

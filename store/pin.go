@@ -482,11 +482,15 @@ type Recheck struct {
 
 // CitedAddresses returns the addresses of the web sources that an answer cites, as [Pin].URL has them, sorted.
 func CitedAddresses(a *ibid.Answer) []string {
+	cited := map[string]bool{}
+	for i := range a.Citations {
+		for _, ref := range a.Citations[i].Refs {
+			cited[ref.Source] = true
+		}
+	}
 	var list []string
 	for i := range a.Sources {
-		s := &a.Sources[i]
-		cites := func(r ibid.Ref) bool { return r.Source == s.ID }
-		if slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool { return slices.ContainsFunc(c.Refs, cites) }) {
+		if s := &a.Sources[i]; cited[s.ID] {
 			if address := recheckAddress(s.URL); address != "" {
 				list = append(list, address)
 			}

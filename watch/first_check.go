@@ -20,14 +20,16 @@ const (
 	// firstFor bounds the check of one answer, and firstSources the sources that are read for it.
 	firstFor     = time.Minute
 	firstSources = 20
-	// firstFresh is how old a copy may be to count as current, for a reader who asks to read it again againFresh.
+	// firstFresh is how old a copy may be to count as current, unless a reader asks to read it again: see [AgainAfter].
 	firstFresh = 15 * time.Minute
-	againFresh = 5 * time.Second
 	// storedWithin is how long an answer may take from its capture until it is stored, and storedLook the interval at
 	// which that is polled.
 	storedWithin = 10 * time.Second
 	storedLook   = 100 * time.Millisecond
 )
+
+// AgainAfter is how long ago a source must have been read before a reader can have it read again.
+const AgainAfter = 5 * time.Second
 
 // FirstCheck reads the web sources that an answer cites once, soon after it was captured, and records what they say of
 // it, as [Freshness] does on a schedule. It keeps nothing of what is to be done: an answer that is still waiting when
@@ -49,7 +51,8 @@ func (c *FirstCheck) Offer(j Job) bool {
 	return c.queue.offer(&Job{Call: j.Call, Again: j.Again})
 }
 
-// Again has the sources of a stored answer read again, unless that was seconds ago, and returns how many will be.
+// Again has the sources of a stored answer read again, unless that was within [AgainAfter], and returns how many will
+// be.
 func (c *FirstCheck) Again(_ context.Context, call *store.Call) (int, error) {
 	if !c.Offer(Job{Call: call, Again: true}) {
 		return 0, nil
@@ -123,7 +126,7 @@ func (c *FirstCheck) awaitStored(ctx context.Context, call *store.Call) error {
 func (c *FirstCheck) read(ctx context.Context, j *Job, address string) error {
 	f, call, within := c.freshness, j.Call, firstFresh
 	if j.Again {
-		within = againFresh
+		within = AgainAfter
 	}
 	job := &store.Recheck{Tenant: call.Tenant, URL: address}
 	snap, failed := f.read(ctx, job, within)
